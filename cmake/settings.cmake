@@ -1,0 +1,33 @@
+# How every target of this project is compiled.
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+if(MK_CUDA)
+  if(NOT CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 90a-real)
+  endif()
+  enable_language(CUDA)
+  # CMake 3.25 does not know that nvcc has C++20, and then silently compiles as C++17.
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+  endif()
+endif()
+
+# Warnings and sanitizers are for this project alone: users of the targets do not inherit them.
+set(mk_warnings -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-align
+    -Wextra-semi -Wnull-dereference -Werror)
+
+add_library(mk_settings INTERFACE)
+target_compile_options(mk_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${mk_warnings}>")
+set_property(TARGET mk_settings PROPERTY INTERFACE_POSITION_INDEPENDENT_CODE ON)
+if(MK_CUDA)
+  target_compile_options(mk_settings INTERFACE
+    "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Werror;--Werror=all-warnings>")
+endif()
+if(MK_SANITIZE)
+  target_compile_options(mk_settings INTERFACE -fsanitize=${MK_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(mk_settings INTERFACE -fsanitize=${MK_SANITIZE})
+endif()
