@@ -3,8 +3,8 @@
 include(GNUInstallDirs)
 
 # <megakernels/ops/...> is the source folder ops/: the build tree has links, the installed tree copies.
+file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/include/megakernels")
 foreach(part tylo ops scheduler runtime)
-  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/include/megakernels")
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${part}" "${PROJECT_BINARY_DIR}/include/megakernels/${part}" SYMBOLIC)
 endforeach()
 
@@ -21,11 +21,10 @@ function(mk_library name)
   endif()
 endfunction()
 
-# mk_part(NAME [DIRECTORY folder] [SOURCES file...] [LINKS target...] [PRIVATE_LINKS target...])
-# A part, as megakernels::NAME. Its public headers are all *.hpp and *.cuh below its folder, but for folders `internal`
-# and folders of another part.
+# mk_part(NAME [SOURCES file...] [LINKS target...] [PRIVATE_LINKS target...])
+# A part, installed as megakernels::NAME.
 function(mk_part name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "DIRECTORY" "SOURCES;LINKS;PRIVATE_LINKS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINKS;PRIVATE_LINKS")
   mk_library(mk_${name} SOURCES ${arg_SOURCES} LINKS ${arg_LINKS} PRIVATE_LINKS ${arg_PRIVATE_LINKS})
   add_library(megakernels::${name} ALIAS mk_${name})
   set_target_properties(mk_${name} PROPERTIES EXPORT_NAME ${name} OUTPUT_NAME megakernels_${name})
@@ -41,7 +40,9 @@ function(mk_part name)
   # Results are the same bits on every machine: no product and sum are contracted, in users' translation units either.
   target_compile_options(mk_${name} ${scope} "$<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>")
 
-  set_property(GLOBAL APPEND PROPERTY mk_parts ${name})
+  if(MK_INSTALL)
+    install(TARGETS mk_${name} EXPORT megakernels)
+  endif()
 endfunction()
 
 # mk_executable(NAME [SOURCES file...] [LINKS target...])

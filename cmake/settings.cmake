@@ -3,6 +3,7 @@
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release)
 endif()
+set(CMAKE_CXX_EXTENSIONS OFF)
 
 if(MK_CUDA)
   if(NOT CMAKE_CUDA_ARCHITECTURES)
@@ -14,6 +15,8 @@ if(MK_CUDA)
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
   endif()
+  # All that only a CUDA compiler can build.
+  add_custom_target(cuda-checks)
 endif()
 
 # Warnings and sanitizers are for this project alone: users of the targets do not inherit them.

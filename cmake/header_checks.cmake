@@ -1,0 +1,27 @@
+# Every public header compiles alone, and twice: one generated translation unit each, and one for nvcc where it may be
+# included in device code.
+
+# mk_header_checks(TARGET EXTENSION PART...): an object library with a translation unit for each header of the parts.
+function(mk_header_checks target extension)
+  foreach(part ${ARGN})
+    file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/${part}/*.hpp")
+    foreach(header ${headers})
+      set(unit "${CMAKE_CURRENT_BINARY_DIR}/${header}.${extension}")
+      file(CONFIGURE OUTPUT "${unit}" CONTENT "#include <megakernels/${header}>\n#include <megakernels/${header}>\n")
+      list(APPEND units "${unit}")
+    endforeach()
+  endforeach()
+  if(units)
+    add_library(${target} OBJECT ${units})
+    target_link_libraries(${target} PRIVATE megakernels::scheduler megakernels::runtime mk_settings)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+endfunction()
+
+mk_header_checks(mk-headers cpp tylo ops scheduler runtime)
+if(MK_CUDA)
+  mk_header_checks(mk-cuda-headers cu tylo)
+  if(TARGET mk-cuda-headers)
+    add_dependencies(cuda-checks mk-cuda-headers)
+  endif()
+endif()
