@@ -1,0 +1,28 @@
+#pragma once
+
+/// y[t, i] = a[t, i] + b[t, i]
+
+#include <megakernels/ops/operation.hpp>
+
+namespace mk {
+
+/// a and b [rows, width], any floating types; y [rows, width] of `type`. The grid is rows x width.
+struct add {
+  static constexpr std::string_view name = "add";
+  static constexpr std::uint32_t revision = 1;
+
+  struct arguments {
+    data_type type = data_type::fp32;
+  };
+
+  enum : int { a, b, y };
+  static constexpr std::array slots{input("a"), input("b"), output("y")};
+
+  static std::vector<output_shape> infer(arguments const&, shape_query const&);
+  static work_shape work(arguments const&, std::span<tensor_desc const>);
+  static void regions(arguments const&, std::span<tensor_desc const>, task const&, region_list&);
+  static cost cost_of(arguments const&, std::span<tensor_desc const>, task const&);
+  template <class Accumulate> static void reference(arguments const&, std::span<tensor_view const>, task const&);
+};
+
+} // namespace mk
