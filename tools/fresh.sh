@@ -9,6 +9,7 @@ run_fresh_test() {
   ((EUID == 0)) || exec sudo -- ./mk test --fresh
   install_packages debootstrap git
   fresh=$(mktemp -d)
+  chmod 755 -- "$fresh"
   trap 'rm -rf --one-file-system -- "$fresh"' EXIT
   make_chroot
   copy_machine_settings
@@ -44,7 +45,7 @@ make_chroot() {
 
 # The first source of the machine that has the suite bookworm itself (not its updates).
 debian_mirror() {
-  cat /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources} 2>/dev/null | awk '
+  { cat /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources} 2>/dev/null || true; } | awk '
     $1 == "deb" { for (i = 2; i < NF; i++) if ($i ~ /:\/\// && $(i + 1) == "bookworm") { print $i; exit } }
     $1 == "URIs:" { uri = $2 }
     $1 == "Suites:" && / bookworm( |$)/ { print uri; exit }'

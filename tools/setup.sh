@@ -33,13 +33,7 @@ with_lock() {
 }
 
 as_root() {
-  if ((EUID == 0)); then
-    "$@"
-  elif command -v sudo >/dev/null; then
-    sudo -- "$@"
-  else
-    fail "this needs root, and there is no sudo: $*"
-  fi
+  if ((EUID == 0)); then "$@"; else sudo -- "$@"; fi
 }
 
 missing_packages() {
@@ -63,6 +57,8 @@ install_missing() {
   local missing
   mapfile -t missing < <(missing_packages "$@")
   ((${#missing[@]} > 0)) || return 0
+  ((EUID == 0)) || command -v sudo >/dev/null ||
+    fail "these packages are missing, and installing them needs root or sudo: ${missing[*]}"
   setting_up "installing ${missing[*]}"
   local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
   {
@@ -108,7 +104,7 @@ build_unlocked() {
   local folder="build/$preset"
   if [[ ! -f $folder/build.ninja || CMakePresets.json -nt $folder/build.ninja ]]; then
     setting_up "configuring $folder"
-    cmake --preset "$preset" -Wno-dev --log-level=WARNING >&2 || fail "could not configure $folder"
+    cmake --preset "$preset" &>"$folder.log" || { cat -- "$folder.log" >&2 && fail "could not configure $folder"; }
   fi
   local options=()
   (($# == 0)) || options+=(--target "$@")
