@@ -21,6 +21,7 @@
 ///
 /// Operands are numbered by `slots`; an absent optional one has rank -1 in descriptions (see `absent`) and views.
 
+#include <megakernels/ops/box.hpp>
 #include <megakernels/ops/shape_query.hpp>
 #include <megakernels/ops/tensor.hpp>
 
@@ -76,12 +77,11 @@ struct task {
   std::int64_t column_end = 0;
 };
 
-/// A box of one operand that a task reads or writes, half-open in every axis of the operand.
+/// A part of one operand that a task reads or writes.
 struct region {
   std::int32_t operand = 0;
   bool write = false;
-  std::array<std::int64_t, max_rank> begin{};
-  std::array<std::int64_t, max_rank> end{};
+  box where; ///< in coordinates of the operand
 };
 
 /// Collects the regions of a task. `read` / `write` start from the operand's whole box; narrow axes with `along`.
@@ -89,29 +89,29 @@ class region_list {
 public:
   explicit region_list(std::span<tensor_desc const> operands) : operands_(operands) {}
 
-  struct box {
-    region* at;
+  struct narrowing {
+    box& where;
     /// Narrows one axis to [begin, end).
-    box& along(int axis, std::int64_t begin, std::int64_t end) {
-      at->begin[static_cast<std::size_t>(axis)] = begin;
-      at->end[static_cast<std::size_t>(axis)] = end;
+    narrowing& along(int axis, std::int64_t begin, std::int64_t end) {
+      where.begin[static_cast<std::size_t>(axis)] = begin;
+      where.end[static_cast<std::size_t>(axis)] = end;
       return *this;
     }
   };
 
-  box read(int operand) { return add(operand, false); }
-  box write(int operand) { return add(operand, true); }
+  narrowing read(int operand) { return add(operand, false); }
+  narrowing write(int operand) { return add(operand, true); }
 
   std::vector<region> regions;
 
 private:
-  box add(int operand, bool write) {
+  narrowing add(int operand, bool write) {
     auto const& desc = operands_[static_cast<std::size_t>(operand)];
-    region r{.operand = operand, .write = write, .begin = {}, .end = {}};
-    for (std::int32_t i = 0; i < desc.rank; ++i)
-      r.end[static_cast<std::size_t>(i)] = desc.extents[static_cast<std::size_t>(i)].capacity;
+    region r{.operand = operand, .write = write, .where = {}};
+    for (std::size_t i = 0; i < max_rank; ++i)
+      r.where.end[i] = static_cast<std::int32_t>(i) < desc.rank ? desc.extents[i].capacity : 1;
     regions.push_back(r);
-    return {&regions.back()};
+    return {regions.back().where};
   }
 
   std::span<tensor_desc const> operands_;
