@@ -33,17 +33,52 @@ template <class T, class Accumulate> T element_from(Accumulate value) {
     return T(narrow(value));
 }
 
+/// Conversions without branches, for loops that the compiler vectorises; the values are those of numbers.hpp.
+float widen(tylo::bf16 element) { return std::bit_cast<float>(static_cast<std::uint32_t>(element.bits) << 16); }
+
+float widen(tylo::fp16 element) {
+  std::uint32_t const magnitude = element.bits & 0x7FFFu;
+  float const scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
+  std::uint32_t const special = magnitude >= 0x7C00u ? 0x7F800000u : 0u;
+  std::uint32_t const sign = static_cast<std::uint32_t>(element.bits & 0x8000u) << 16;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | special | sign);
+}
+
+/// The fp8 types.
+template <class T> float widen(T element) {
+  static constexpr auto values = [] {
+    std::array<float, 256> result{};
+    for (std::size_t i = 0; i < result.size(); ++i)
+      result[i] = static_cast<float>(T::from_bits(static_cast<std::uint8_t>(i)));
+    return result;
+  }();
+  return values[element.bits];
+}
+
 template <class Accumulate, class T> Accumulate number_from(T element) {
   if constexpr (std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::int8_t> || std::is_same_v<T, float>)
     return static_cast<Accumulate>(element);
   else
-    return static_cast<Accumulate>(static_cast<float>(element));
+    return static_cast<Accumulate>(widen(element));
 }
 
 template <class T> T element_at(std::byte const* from) {
   T element;
   std::memcpy(&element, from, sizeof element);
   return element;
+}
+
+/// In steps of fixed length, which the compiler vectorises.
+template <class T, class Accumulate> void load_contiguous(std::byte const* from, std::int64_t count, Accumulate* to) {
+  constexpr std::int64_t step = 16;
+  std::int64_t i = 0;
+  for (; i + step <= count; i += step) {
+    T elements[step];
+    std::memcpy(elements, from + i * static_cast<std::int64_t>(sizeof(T)), sizeof elements);
+    for (std::int64_t j = 0; j < step; ++j) to[i + j] = number_from<Accumulate>(elements[j]);
+  }
+  for (; i < count; ++i)
+    to[i] = number_from<Accumulate>(element_at<T>(from + i * static_cast<std::int64_t>(sizeof(T))));
 }
 
 } // namespace
@@ -53,9 +88,7 @@ void load_row(data_type type, std::byte const* from, std::int64_t stride, std::s
   tylo::with_type(type, [&]<class T>(T) {
     auto const count = static_cast<std::int64_t>(to.size());
     if (stride == 1)
-      for (std::int64_t i = 0; i < count; ++i)
-        to[static_cast<std::size_t>(i)] =
-            number_from<Accumulate>(element_at<T>(from + i * static_cast<std::int64_t>(sizeof(T))));
+      load_contiguous<T>(from, count, to.data());
     else
       for (std::int64_t i = 0; i < count; ++i)
         to[static_cast<std::size_t>(i)] =
