@@ -143,15 +143,4 @@ template <class T, machine M, int N> MK_INLINE void widen(std::byte const* from,
   }
 }
 
-/// fp32 as bf16, nearest even, NaN to the quiet NaN that `tylo::bf16` gives.
-template <int N> MK_INLINE void narrow_to_bf16(lanes<float, N> const& from, std::byte* to) {
-  using words = lanes<std::uint32_t, N>;
-  words bits;
-  load(&from, bits);
-  words const rounded = (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;
-  auto const is_nan = reinterpret_cast<words>((bits & 0x7FFFFFFFu) > 0x7F800000u);
-  words const result = (~is_nan & rounded) | (is_nan & (((bits >> 16) & 0x8000u) | 0x7FC0u));
-  store(__builtin_convertvector(result, lanes<std::uint16_t, N>), to);
-}
-
 } // namespace mk::reference

@@ -1,6 +1,8 @@
+#include <megakernels/ops/reference/convert.hpp>
 #include <megakernels/ops/reference/rows.hpp>
 #include <megakernels/tylo/numbers.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -24,7 +26,7 @@ template <class T, class Accumulate> T element_from(Accumulate value) {
   if constexpr (std::is_same_v<T, float>)
     return static_cast<float>(value);
   else if constexpr (std::is_same_v<T, std::int8_t>)
-    return tylo::to_int8(static_cast<float>(value));
+    return tylo::to_int8(narrow(value));
   else if constexpr (std::is_same_v<T, std::int32_t>) {
     double const wide = static_cast<double>(value);
     if (!(wide == wide)) return 0;
@@ -33,33 +35,11 @@ template <class T, class Accumulate> T element_from(Accumulate value) {
     return T(narrow(value));
 }
 
-/// Conversions without branches, for loops that the compiler vectorises; the values are those of numbers.hpp.
-float widen(tylo::bf16 element) { return std::bit_cast<float>(static_cast<std::uint32_t>(element.bits) << 16); }
-
-float widen(tylo::fp16 element) {
-  std::uint32_t const magnitude = element.bits & 0x7FFFu;
-  float const scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
-  std::uint32_t const special = magnitude >= 0x7C00u ? 0x7F800000u : 0u;
-  std::uint32_t const sign = static_cast<std::uint32_t>(element.bits & 0x8000u) << 16;
-  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | special | sign);
-}
-
-/// The fp8 types.
-template <class T> float widen(T element) {
-  static constexpr auto values = [] {
-    std::array<float, 256> result{};
-    for (std::size_t i = 0; i < result.size(); ++i)
-      result[i] = static_cast<float>(T::from_bits(static_cast<std::uint8_t>(i)));
-    return result;
-  }();
-  return values[element.bits];
-}
-
 template <class Accumulate, class T> Accumulate number_from(T element) {
   if constexpr (std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::int8_t> || std::is_same_v<T, float>)
     return static_cast<Accumulate>(element);
   else
-    return static_cast<Accumulate>(widen(element));
+    return static_cast<Accumulate>(static_cast<float>(element));
 }
 
 template <class T> T element_at(std::byte const* from) {
@@ -68,36 +48,38 @@ template <class T> T element_at(std::byte const* from) {
   return element;
 }
 
-/// In steps of fixed length, which the compiler vectorises.
-template <class T, class Accumulate> void load_contiguous(std::byte const* from, std::int64_t count, Accumulate* to) {
-  constexpr std::int64_t step = 16;
-  std::int64_t i = 0;
-  for (; i + step <= count; i += step) {
-    T elements[step];
-    std::memcpy(elements, from + i * static_cast<std::int64_t>(sizeof(T)), sizeof elements);
-    for (std::int64_t j = 0; j < step; ++j) to[i + j] = number_from<Accumulate>(elements[j]);
+void load_contiguous(data_type type, std::byte const* from, std::int64_t count, float* to) {
+  widen_row(type, from, count, to);
+}
+
+void load_contiguous(data_type type, std::byte const* from, std::int64_t count, double* to) {
+  constexpr std::int64_t step = 256;
+  float numbers[step];
+  for (std::int64_t i = 0; i < count; i += step) {
+    auto const now = std::min(step, count - i);
+    widen_row(type, from + i * bytes_of(type), now, numbers);
+    std::copy_n(numbers, now, to + i);
   }
-  for (; i < count; ++i)
-    to[i] = number_from<Accumulate>(element_at<T>(from + i * static_cast<std::int64_t>(sizeof(T))));
 }
 
 } // namespace
 
 template <class Accumulate>
 void load_row(data_type type, std::byte const* from, std::int64_t stride, std::span<Accumulate> to) {
+  auto const count = static_cast<std::int64_t>(to.size());
+  if (stride == 1 && type != data_type::int32) return load_contiguous(type, from, count, to.data());
   tylo::with_type(type, [&]<class T>(T) {
-    auto const count = static_cast<std::int64_t>(to.size());
-    if (stride == 1)
-      load_contiguous<T>(from, count, to.data());
-    else
-      for (std::int64_t i = 0; i < count; ++i)
-        to[static_cast<std::size_t>(i)] =
-            number_from<Accumulate>(element_at<T>(from + i * stride * static_cast<std::int64_t>(sizeof(T))));
+    for (std::int64_t i = 0; i < count; ++i)
+      to[static_cast<std::size_t>(i)] =
+          number_from<Accumulate>(element_at<T>(from + i * stride * static_cast<std::int64_t>(sizeof(T))));
   });
 }
 
 template <class Accumulate>
 void store_row(data_type type, std::byte* to, std::int64_t stride, std::span<Accumulate const> from) {
+  if constexpr (std::is_same_v<Accumulate, float>)
+    if (stride == 1 && is_floating(type))
+      return narrow_row(type, from.data(), static_cast<std::int64_t>(from.size()), to);
   tylo::with_type(type, [&]<class T>(T) {
     for (std::size_t i = 0; i < from.size(); ++i) {
       T const element = element_from<T>(from[i]);

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -43,10 +44,26 @@ template <class Accumulate, class Term> Accumulate sum(std::int64_t count, Term 
   return join(partial);
 }
 
+namespace detail {
+
+/// Memory that starts at a cache line, so that no vector lies across two.
+template <class T> struct line_allocator {
+  using value_type = T;
+  static constexpr std::align_val_t line{64};
+
+  line_allocator() = default;
+  template <class U> line_allocator(line_allocator<U> const&) {}
+  T* allocate(std::size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), line)); }
+  void deallocate(T* memory, std::size_t) { ::operator delete(memory, line); }
+  friend bool operator==(line_allocator const&, line_allocator const&) { return true; }
+};
+
+} // namespace detail
+
 /// Memory for rows while one task runs: a buffer of this thread that grows and is used again. Each `Slot` is a buffer
-/// of its own. The contents are unspecified.
+/// of its own, 64-byte aligned. The contents are unspecified.
 template <class Accumulate, int Slot = 0> std::span<Accumulate> scratch(std::int64_t count) {
-  thread_local std::vector<Accumulate> buffer;
+  thread_local std::vector<Accumulate, detail::line_allocator<Accumulate>> buffer;
   auto const size = static_cast<std::size_t>(count);
   if (buffer.size() < size) buffer.resize(size);
   return std::span<Accumulate>(buffer).first(size);
