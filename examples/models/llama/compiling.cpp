@@ -1,0 +1,26 @@
+#include "models/llama/compiling.hpp"
+
+#include <megakernels/ops/all.hpp>
+#include <megakernels/scheduler/compile.hpp>
+
+#include "models/llama/graph.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace mk::llama {
+
+machine host_machine(std::int64_t workers) {
+  if (workers == 0) workers = std::max(1u, std::thread::hardware_concurrency());
+  return {.workers = workers, .bytes_per_second = 8e9, .operations_per_second = 30e9, .task_seconds = 1e-6};
+}
+
+made_program compile_model(config const& c, capacity const& serves, machine const& m) {
+  auto p = compile(*make_graph(c, serves), m, llama_operations);
+  p.metadata = to_metadata(serves);
+  return {std::move(p), serves};
+}
+
+std::int64_t context_for(config const& c, options const& o) { return std::min(c.context, o.context); }
+
+} // namespace mk::llama
