@@ -20,7 +20,7 @@
 namespace mk {
 
 namespace detail {
-class session_core;
+struct session_core;
 struct session_door;
 } // namespace detail
 

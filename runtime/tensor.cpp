@@ -1,14 +1,11 @@
+#include <megakernels/runtime/internal/memory.hpp>
 #include <megakernels/runtime/tensor.hpp>
 
-#include <cstdlib>
-#include <new>
 #include <string>
 #include <utility>
 
 namespace mk {
 namespace {
-
-constexpr std::uint64_t alignment = 64;
 
 /// The dense shape, without an address.
 tensor_view checked_shape(data_type type, std::span<std::int64_t const> extents) {
@@ -31,19 +28,10 @@ tensor_view checked_shape(data_type type, std::span<std::int64_t const> extents)
   return shape;
 }
 
-/// Zeros at a multiple of `alignment`. From calloc, because it does not touch the pages of large blocks.
-std::shared_ptr<std::byte> zeros(std::uint64_t bytes) {
-  auto* const block = static_cast<std::byte*>(std::calloc(bytes + alignment, 1));
-  if (block == nullptr) throw std::bad_alloc();
-  std::shared_ptr<std::byte> owner(block, [](std::byte* p) { std::free(p); });
-  auto const place = reinterpret_cast<std::uintptr_t>(block);
-  return {owner, block + (alignment - place % alignment) % alignment};
-}
-
 } // namespace
 
 tensor::tensor(data_type type, std::span<std::int64_t const> extents) : shape_(checked_shape(type, extents)) {
-  auto const memory = zeros(size_bytes());
+  auto const memory = detail::zeroed_memory(size_bytes());
   shape_.data = memory.get();
   owner_ = memory;
 }
