@@ -7,7 +7,7 @@ namespace mk {
 namespace {
 
 /// In quotes, so that no name can be taken for anything else.
-std::string quoted(std::string_view text, char quote) {
+std::string in_quotes(std::string_view text, char quote) {
   std::string result(1, quote);
   for (char c : text) {
     if (c == quote || c == '\\') result += '\\';
@@ -45,7 +45,7 @@ std::string type_and_shape(graph::value_info const& v) {
 std::string_view arrow_of(slot const& s) { return s.is_output() ? "->" : s.use == slot_use::update ? "<>" : "  "; }
 
 void write_node(std::ostream& to, graph const& g, graph::node_info const& node) {
-  to << "node " << quoted(node.name, '\'') << ' ' << node.op->name << '\n';
+  to << "node " << in_quotes(node.name, '\'') << ' ' << node.op->name << '\n';
   std::size_t width = 0;
   for (auto const& s : node.op->slots) width = std::max(width, s.name.size());
   for (std::size_t i = 0; i < node.operands.size(); ++i) {
@@ -53,8 +53,8 @@ void write_node(std::ostream& to, graph const& g, graph::node_info const& node) 
     auto const& s = node.op->slots[i];
     auto const& v = g.values()[static_cast<std::size_t>(node.operands[i])];
     to << "  " << s.name << std::string(width - s.name.size(), ' ') << ' ' << arrow_of(s) << ' '
-       << quoted(v.labels.name, '\'') << ' ' << type_and_shape(v);
-    if (!v.output.empty() && s.is_output()) to << ", output " << quoted(v.output, '\'');
+       << in_quotes(v.labels.name, '\'') << ' ' << type_and_shape(v);
+    if (!v.output.empty() && s.is_output()) to << ", output " << in_quotes(v.output, '\'');
     to << '\n';
   }
 }
@@ -63,17 +63,17 @@ void write_dot_value(std::ostream& to, graph const& g, std::size_t index) {
   auto const& v = g.values()[index];
   auto label = std::string(name_of(v.kind)) + " " + v.labels.name + "\n" + type_and_shape(v);
   if (!v.output.empty()) label += "\noutput " + v.output;
-  to << "  v" << index << " [shape=box, label=" << quoted(label, '"') << (v.output.empty() ? "" : ", penwidth=2")
+  to << "  v" << index << " [shape=box, label=" << in_quotes(label, '"') << (v.output.empty() ? "" : ", penwidth=2")
      << "];\n";
   if (v.base >= 0) to << "  v" << v.base << " -> v" << index << " [style=dashed];\n";
 }
 
 void write_dot_node(std::ostream& to, graph::node_info const& node, std::size_t index) {
-  to << "  n" << index << " [label=" << quoted(node.name + "\n" + std::string(node.op->name), '"') << "];\n";
+  to << "  n" << index << " [label=" << in_quotes(node.name + "\n" + std::string(node.op->name), '"') << "];\n";
   for (std::size_t i = 0; i < node.operands.size(); ++i) {
     if (node.operands[i] < 0) continue;
     auto const& s = node.op->slots[i];
-    auto const label = " [label=" + quoted(s.name, '"') + (s.use == slot_use::update ? ", dir=both" : "") + "];\n";
+    auto const label = " [label=" + in_quotes(s.name, '"') + (s.use == slot_use::update ? ", dir=both" : "") + "];\n";
     if (s.is_output())
       to << "  n" << index << " -> v" << node.operands[i] << label;
     else
@@ -85,18 +85,19 @@ void write_dot_node(std::ostream& to, graph::node_info const& node, std::size_t 
 
 std::string to_text(graph const& g) {
   std::ostringstream text;
-  text << "graph " << quoted(g.name(), '\'') << '\n';
-  for (auto const& axis : g.live_axes()) text << "live " << quoted(axis.name, '\'') << " <=" << axis.capacity << '\n';
+  text << "graph " << in_quotes(g.name(), '\'') << '\n';
+  for (auto const& axis : g.live_axes())
+    text << "live " << in_quotes(axis.name, '\'') << " <=" << axis.capacity << '\n';
   for (auto const& v : g.values())
     if (v.kind < value_kind::result)
-      text << name_of(v.kind) << ' ' << quoted(v.labels.name, '\'') << ' ' << type_and_shape(v) << '\n';
+      text << name_of(v.kind) << ' ' << in_quotes(v.labels.name, '\'') << ' ' << type_and_shape(v) << '\n';
   for (auto const& node : g.nodes()) write_node(text, g, node);
   return text.str();
 }
 
 std::string to_dot(graph const& g) {
   std::ostringstream text;
-  text << "digraph " << quoted(g.name(), '"') << " {\n";
+  text << "digraph " << in_quotes(g.name(), '"') << " {\n";
   for (std::size_t i = 0; i < g.values().size(); ++i) write_dot_value(text, g, i);
   for (std::size_t i = 0; i < g.nodes().size(); ++i) write_dot_node(text, g.nodes()[i], i);
   text << "}\n";
