@@ -64,6 +64,8 @@ template <class A, int N, int Rows> MK_INLINE void block_of_rows(dot_block<A> co
 template <class A, int N, int Rows> MK_INLINE void block(dot_block<A> const& b) {
   std::int64_t row = 0;
   for (; row + Rows <= b.rows; row += Rows) block_of_rows<A, N, Rows>(b, row);
+  constexpr int fewer = Rows / 2;
+  for (; row + fewer <= b.rows; row += fewer) block_of_rows<A, N, fewer>(b, row);
   for (; row < b.rows; ++row) block_of_rows<A, N, 1>(b, row);
 }
 

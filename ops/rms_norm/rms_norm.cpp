@@ -35,6 +35,7 @@ cost rms_norm::cost_of(arguments const&, std::span<tensor_desc const> o, task co
 template <class Accumulate>
 void rms_norm::reference(arguments const& a, std::span<tensor_view const> o, task const& t) {
   auto const width = o[x].extent(1);
+  if (width == 0) return;
   auto const row = reference::scratch<Accumulate>(width);
   auto const gain = reference::scratch<Accumulate, 1>(width);
   if (o[weight].present())
