@@ -22,6 +22,9 @@ endif()
 # Warnings and sanitizers are for this project alone: users of the targets do not inherit them.
 set(mk_warnings -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-align
     -Wextra-semi -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
+  list(APPEND mk_warnings -Wno-restrict) # false alarms on std::string + literal, GCC bug 105651
+endif()
 
 add_library(mk_settings INTERFACE)
 target_compile_features(mk_settings INTERFACE cxx_std_20)

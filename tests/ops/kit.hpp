@@ -300,7 +300,7 @@ public:
   }
 
   void check(std::vector<std::int64_t> const& live = {}) const {
-    if (operation_of<Op>.check) operation_of<Op>.check(&arguments_, views(live));
+    if constexpr (requires { &Op::check; }) operation_of<Op>.check(&arguments_, views(live));
   }
 
   std::vector<region> regions(task const& t) const {

@@ -1,5 +1,6 @@
 // mk-compile: a model as a program file, which mk-run runs.
 
+#include <megakernels/ops/all.hpp>
 #include <megakernels/ops/error.hpp>
 #include <megakernels/scheduler/program/codec.hpp>
 #include <megakernels/scheduler/program/disassemble.hpp>
