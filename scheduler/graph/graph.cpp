@@ -91,8 +91,7 @@ value graph::add_leaf(value_kind kind, std::string name, data_type type, std::ve
     if (length.capacity < 0 || (length.capacity > 0 && elements > most_elements / length.capacity))
       throw graph_error(what + ": axis " + quoted(axes[i].name) + " has " + std::to_string(length.capacity) +
                         " elements; a tensor has 0 to 2^56");
-    if (length.is_live() && (static_cast<std::size_t>(length.live) >= live_axes_.size() ||
-                             live_axes_[static_cast<std::size_t>(length.live)].name != axes[i].name))
+    if (length.is_live() && !has_live_axis(axes[i]))
       throw graph_error(what + ": axis " + quoted(axes[i].name) + " is a live axis of another graph");
     elements *= std::max<std::int64_t>(length.capacity, 1);
     info.desc.extents[i] = length;
@@ -102,6 +101,12 @@ value graph::add_leaf(value_kind kind, std::string name, data_type type, std::ve
   for (std::size_t i = 0; i < strides.size(); ++i) info.desc.strides[i] = strides[i];
   check_strides(info.labels.name, info.desc);
   return add_value(std::move(info));
+}
+
+bool graph::has_live_axis(axis const& a) const {
+  auto const index = static_cast<std::size_t>(a.length.live);
+  return index < live_axes_.size() && live_axes_[index].name == a.name &&
+         live_axes_[index].capacity == a.length.capacity;
 }
 
 value graph::add_value(value_info info) {

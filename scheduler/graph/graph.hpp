@@ -129,6 +129,7 @@ public:
 private:
   value add_leaf(value_kind, std::string name, data_type, std::vector<axis> const&, std::vector<std::int64_t> const&);
   value add_value(value_info);
+  bool has_live_axis(axis const&) const;
   std::int32_t checked(value, std::string_view where) const;
   void claim_name(std::string const& name, std::string_view kind);
   std::vector<std::int32_t> bind_operands(std::string const& name, operation const&, std::vector<value> const&) const;
