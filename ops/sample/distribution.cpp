@@ -174,7 +174,7 @@ kept kept_set(std::span<float const> logits, extremes const& row, rule const& ru
     take(result, order, logits, weight, [&](double sum) { return sum >= rule.top_p * total; });
     result.total = result.cumulative.back();
   } else {
-    take(result, order, logits, weight, [&](double sum) { return sum > share * total; });
+    take(result, order, logits, weight, [&](double sum) { return share < 1 && sum > share * total; });
     result.total = total;
   }
   return result;

@@ -33,7 +33,8 @@ struct kept {
 };
 
 /// The kept set of a row that can be drawn from. Where neither top_k nor top_p bounds the set, only as many tokens are
-/// listed as reach `share` of its weight, since a descending order of everything costs more than most draws need.
+/// listed as have more than `share` of its weight (all from 1 on), since a descending order of everything costs more
+/// than most draws need.
 kept kept_set(std::span<float const> logits, extremes const&, rule const&, double share = 1);
 
 /// The first token with cumulative weight over u * total; the last one listed with a weight where rounding leaves none.
