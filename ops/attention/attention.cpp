@@ -29,6 +29,8 @@ template <class F> void each_part(task const& t, std::int64_t kv_heads, F f) {
 
 } // namespace
 
+static_assert(sizeof(attention::arguments) == 24, "no padding");
+
 std::vector<output_shape> attention::infer(arguments const& a, shape_query const& query) {
   query.expect_argument(a.heads >= 1, "heads", a.heads, "1 or more");
   query.expect_argument(a.head_dim >= 1 && a.head_dim <= largest_head_dim, "head_dim", a.head_dim, "1 to 1024");

@@ -22,6 +22,8 @@ template <class Accumulate> Accumulate largest_of(std::span<Accumulate const> ls
 
 } // namespace
 
+static_assert(std::has_unique_object_representations_v<merge::arguments>);
+
 std::vector<output_shape> merge::infer(arguments const& a, shape_query const& q) {
   q.expect_rank(o, 3);
   q.expect_type(o, {data_type::fp32, data_type::bf16, data_type::fp16});

@@ -156,6 +156,27 @@ TEST(attention, refused_shapes_and_arguments) {
   kit::expect_mentions(with(attention::k_cache, huge), {"v_cache: axis 0"});
 }
 
+TEST(attention, any_bits_as_arguments) {
+  paged_batch const b({.heads = 8, .kv_heads = 4, .head_dim = 16}, {{2, 20}}, data_type::bf16);
+  kit::random numbers(11);
+  int accepted = 0;
+  for (int turn = 0; turn < 2000; ++turn) {
+    auto a = b.arguments(1);
+    std::uint32_t words[6];
+    static_assert(sizeof words == sizeof a);
+    std::memcpy(words, &a, sizeof a);
+    for (auto i = numbers.integer(1, 3); i > 0; --i)
+      words[numbers.integer(0, 5)] = static_cast<std::uint32_t>(numbers.bits() >> numbers.integer(32, 63));
+    std::memcpy(&a, words, sizeof a);
+    try {
+      b.make(a).run();
+      ++accepted;
+    } catch (graph_error const&) {
+    }
+  }
+  EXPECT_GT(accepted, 0);
+}
+
 /// Address space for 262145 blocks of 16384 elements, of which only those that are touched get memory.
 class wide_pool {
 public:
