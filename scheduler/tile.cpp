@@ -52,6 +52,7 @@ tiling tile(graph const& g, machine const& m) {
   for (auto const& node : g.nodes()) {
     auto const operands = g.operands_of(node);
     tiling::node n{.work = node.op->work(node.arguments.data(), operands)};
+    n.tile_columns = n.work.column_granule;
     n.first_task = static_cast<std::uint32_t>(result.tasks.size());
     auto const index = static_cast<std::uint32_t>(result.nodes.size());
     if (n.work.rows.capacity > 0 && n.work.columns > 0) {
