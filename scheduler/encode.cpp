@@ -49,7 +49,7 @@ private:
       auto const& base = p_.tensors[static_cast<std::size_t>(v.base)];
       t.buffer = base.buffer;
       t.offset = base.offset;
-      for (std::size_t i = 0; i < max_rank; ++i)
+      for (std::size_t i = 0; i < max_rank && span_bytes(v.desc) > 0; ++i)
         t.offset += static_cast<std::uint64_t>(v.origin[i] * v.desc.strides[i] * tylo::bytes_of(v.desc.type));
     } else if (is_intermediate(v)) {
       t.offset = s_.memory.offsets[index];

@@ -62,7 +62,7 @@ struct program {
     std::string name;
     std::uint32_t buffer = 0;
     std::int32_t base = -1;                      ///< -1: not a window
-    std::uint64_t offset = 0;                    ///< bytes from the buffer's start
+    std::uint64_t offset = 0;                    ///< bytes from the buffer's start; that of the base if it is empty
     std::array<std::int64_t, max_rank> origin{}; ///< of the window in the base
     tensor_desc desc;
   };

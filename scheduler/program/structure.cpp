@@ -97,6 +97,7 @@ private:
     expect(base.base < 0 && base.buffer == t.buffer && base.desc.rank == t.desc.rank && base.desc.type == t.desc.type &&
                base.desc.strides == t.desc.strides,
            where, "does not match the tensor that it is a window of");
+    bool const empty = span_bytes(t.desc) == 0; // then it starts where its base does: past its end there is nothing
     std::uint64_t offset = base.offset;
     for (std::size_t i = 0; i < static_cast<std::size_t>(t.desc.rank); ++i) {
       auto const& e = t.desc.extents[i];
@@ -105,8 +106,9 @@ private:
                              : !e.is_live() && t.origin[i] >= 0 && t.origin[i] <= whole.capacity &&
                                    e.capacity <= whole.capacity - t.origin[i],
              where, "leaves the tensor that it is a window of");
-      offset += static_cast<std::uint64_t>(t.origin[i]) * static_cast<std::uint64_t>(t.desc.strides[i]) *
-                static_cast<std::uint64_t>(tylo::bytes_of(t.desc.type));
+      if (!empty)
+        offset += static_cast<std::uint64_t>(t.origin[i]) * static_cast<std::uint64_t>(t.desc.strides[i]) *
+                  static_cast<std::uint64_t>(tylo::bytes_of(t.desc.type));
     }
     expect(offset == t.offset, where, "its offset does not agree with its origin");
   }
