@@ -1,4 +1,5 @@
-#include "kit.hpp"
+#include "brute_force.hpp"
+#include "random_graph.hpp"
 #include "toy_operations.hpp"
 
 namespace mk {
@@ -136,6 +137,36 @@ TEST(depend, nodes_without_tasks) {
   auto const d = depend(g, kit::cut(g, {whole, whole}));
   EXPECT_TRUE(d.waits.empty());
   EXPECT_FALSE(d.before[1][0]);
+}
+
+/// Tasks of random graphs that conflict are ordered as their nodes follow each other, each edge is between tasks that
+/// conflict, and `before` says nothing that edges do not imply.
+TEST(depend, random_graphs_by_plain_search) {
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    kit::random_graph const made(seed);
+    auto const& g = made.get();
+    kit::random r(seed);
+    auto const t = tile(g, {.workers = r.integer(1, 9), .bytes_per_second = 1, .task_seconds = 1e-9});
+    auto const d = depend(g, t);
+    auto order = kit::order_of(d);
+    ASSERT_TRUE(order.close());
+    auto const touches = kit::touches_of(g, t);
+    std::set<std::pair<std::size_t, std::size_t>> conflicts;
+    for (auto const& a : touches)
+      for (auto const& b : touches) {
+        if (t.tasks[a.task].node >= t.tasks[b.task].node || !kit::conflict(a, b)) continue;
+        conflicts.insert({a.task, b.task});
+        EXPECT_TRUE(order.before(a.task, b.task)) << "seed " << seed << ", tasks " << a.task << " and " << b.task;
+      }
+    for (std::size_t task = 0; task < d.waits.size(); ++task)
+      for (auto set : d.waits[task])
+        for (auto producer : d.sets[set]) EXPECT_TRUE(conflicts.contains({producer, task})) << "seed " << seed;
+    for (std::size_t x = 0; x < t.tasks.size(); ++x)
+      for (std::size_t y = 0; y < t.tasks.size(); ++y)
+        if (d.before[t.tasks[y].node][t.tasks[x].node]) {
+          EXPECT_TRUE(order.before(x, y)) << "seed " << seed << ", tasks " << x << " and " << y;
+        }
+  }
 }
 
 } // namespace

@@ -1,4 +1,5 @@
 #include <megakernels/ops/embedding/embedding.hpp>
+#include <megakernels/ops/silu_mul/silu_mul.hpp>
 
 #include "kit.hpp"
 #include "toy_operations.hpp"
@@ -65,6 +66,9 @@ TEST(tile, nothing_to_do) {
   EXPECT_EQ(tiles_of(0, 8, eager(4)).tasks, 0u);
   EXPECT_EQ(tiles_of(8, 0, eager(4)).tasks, 0u);
   EXPECT_TRUE(tile(graph("empty"), eager(4)).tasks.empty());
+  graph g("g");
+  g.add<silu_mul>("n", {}, std::vector<value>(2, g.input("x", data_type::fp32, {{"rows", 0}, {"width", 200}})));
+  EXPECT_EQ(tile(g, eager(4)).nodes[0].tile_columns, 64); // a granule: a size that `verify` accepts
 }
 
 TEST(tile, granules_are_not_cut) {
