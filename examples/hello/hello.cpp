@@ -6,7 +6,17 @@
 #include <megakernels/scheduler/graph/operations.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <memory>
+
+namespace {
+
+std::shared_ptr<mk::tensor const> matrix(std::int64_t rows, std::int64_t columns, float element) {
+  mk::tensor m(mk::data_type::bf16, {rows, columns});
+  std::ranges::fill(m.span<tylo::bf16>(), tylo::bf16(element));
+  return std::make_shared<mk::tensor>(std::move(m));
+}
 
 // [graph]
 mk::program make_program() {
@@ -23,23 +33,27 @@ mk::program make_program() {
   return mk::compile(g, {.workers = 2}, mk::full_operations);
 }
 
-float run(mk::program program) {
+void run(mk::program program, mk::tensor const& x, mk::tensor& y) {
   mk::session session(mk::host_device{}, mk::full_operations);
   auto const layer = session.load(std::move(program));
-  for (auto const* name : {"gate", "up"})
-    session.set_constant(
-        name, std::make_shared<mk::tensor>(mk::data_type::bf16, std::initializer_list<std::int64_t>{256, 96}));
-  session.set_constant("down",
-                       std::make_shared<mk::tensor>(mk::data_type::bf16, std::initializer_list<std::int64_t>{96, 256}));
-  mk::tensor x(mk::data_type::fp32, {3, 96}), y(mk::data_type::fp32, {3, 96});
-  std::ranges::fill(x.span<float>(), 1.5f);
-  session.submit(layer, mk::step().live("rows", 3).bind("x", x.view()).bind("y", y.view())).wait();
-  return y.span<float>()[0]; // the weights are zero, so y is x
+  session.set_constant("gate", matrix(256, 96, 1.0f / 128));
+  session.set_constant("up", matrix(256, 96, 1.0f / 64));
+  session.set_constant("down", matrix(96, 256, 1.0f / 256));
+  session.submit(layer, mk::step().live("rows", x.extent(0)).bind("x", x.view()).bind("y", y.view())).wait();
 }
 // [/graph]
 
+} // namespace
+
 int main() {
-  float const y = run(make_program());
-  std::printf("y[0, 0] = %g\n", static_cast<double>(y));
-  return y == 1.5f ? 0 : 1;
+  mk::tensor x(mk::data_type::fp32, {3, 96}), y(mk::data_type::fp32, {3, 96});
+  std::ranges::fill(x.span<float>(), 2.0f);
+  run(make_program(), x, y);
+
+  // The norm makes every element 1; the two products are then 0.75 and 1.5.
+  float const expected = 2 + 0.75f / (1 + std::exp(-0.75f)) * 1.5f;
+  float const found = y.span<float>()[0];
+  std::printf("y[0, 0] = %g\n", static_cast<double>(found));
+  bool const right = std::ranges::all_of(y.span<float>(), [&](float v) { return std::abs(v - expected) < 1e-4f; });
+  return right ? 0 : 1;
 }
