@@ -3,6 +3,7 @@
 /// Tensors as operations see them: a description (shape, no address) and a view (address, live shape).
 
 #include <megakernels/tylo/data_type.hpp>
+#include <megakernels/tylo/target.hpp>
 
 #include <array>
 #include <cstddef>
@@ -22,7 +23,7 @@ struct extent {
   std::int32_t live = -1;
   std::int32_t reserved = 0;
 
-  constexpr bool is_live() const { return live >= 0; }
+  TYLO_FN constexpr bool is_live() const { return live >= 0; }
   friend constexpr bool operator==(extent const&, extent const&) = default;
 };
 
@@ -63,12 +64,12 @@ struct tensor_view {
   std::array<std::int64_t, max_rank> extents{};
   std::array<std::int64_t, max_rank> strides{};
 
-  constexpr bool present() const { return rank >= 0; }
-  constexpr std::int64_t extent(int axis) const { return extents[static_cast<std::size_t>(axis)]; }
-  constexpr std::int64_t stride(int axis) const { return strides[static_cast<std::size_t>(axis)]; }
+  TYLO_FN constexpr bool present() const { return rank >= 0; }
+  TYLO_FN constexpr std::int64_t extent(int axis) const { return extents[static_cast<std::size_t>(axis)]; }
+  TYLO_FN constexpr std::int64_t stride(int axis) const { return strides[static_cast<std::size_t>(axis)]; }
 
   /// Address of the element at the given coordinates (64-bit arithmetic throughout).
-  template <class... Index> std::byte* at(Index... index) const {
+  template <class... Index> TYLO_FN std::byte* at(Index... index) const {
     std::int64_t offset = 0;
     int axis = 0;
     ((offset += static_cast<std::int64_t>(index) * stride(axis++)), ...);
@@ -77,7 +78,7 @@ struct tensor_view {
 };
 
 /// The view of `desc` at `data`, with live axes given their length from `live` (indexed by the live axis).
-inline tensor_view view_of(tensor_desc const& desc, std::byte* data, std::int64_t const* live) {
+TYLO_FN inline tensor_view view_of(tensor_desc const& desc, std::byte* data, std::int64_t const* live) {
   tensor_view view{.data = data, .type = desc.type, .rank = desc.rank, .extents = {}, .strides = desc.strides};
   for (std::int32_t i = 0; i < desc.rank; ++i) {
     auto const axis = static_cast<std::size_t>(i);

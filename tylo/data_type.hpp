@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include <megakernels/tylo/target.hpp>
+
 namespace tylo {
 
 /// Element type of a tensor. The numeric values are part of the program format.
@@ -19,10 +21,10 @@ enum class data_type : std::int32_t {
 };
 
 /// True where `type` is one of the enumerators (a value read from a file may be anything).
-constexpr bool is_known(data_type type) { return static_cast<std::uint32_t>(type) <= 6u; }
+TYLO_FN constexpr bool is_known(data_type type) { return static_cast<std::uint32_t>(type) <= 6u; }
 
 /// Bytes of one element.
-constexpr std::int64_t bytes_of(data_type type) {
+TYLO_FN constexpr std::int64_t bytes_of(data_type type) {
   switch (type) {
   case data_type::fp32:
   case data_type::int32:
@@ -35,7 +37,7 @@ constexpr std::int64_t bytes_of(data_type type) {
   }
 }
 
-constexpr bool is_floating(data_type type) { return type != data_type::int8 && type != data_type::int32; }
+TYLO_FN constexpr bool is_floating(data_type type) { return type != data_type::int8 && type != data_type::int32; }
 
 constexpr std::string_view name_of(data_type type) {
   constexpr std::string_view names[] = {"fp32", "bf16", "fp16", "e4m3", "e5m2", "int8", "int32"};

@@ -1,0 +1,62 @@
+#pragma once
+
+/// What a handler sees of the worker that runs it. `load` runs on one thread and fills the ring ahead of time;
+/// `compute` runs on all consumer threads and empties it. Both walk the same spans in the same order.
+
+#include <megakernels/ops/operation.hpp>
+#include <megakernels/runtime/device/ring.hpp>
+
+namespace mk::device {
+
+/// Fixed scratch of a worker, for sums and tables across warps.
+inline constexpr std::uint32_t scratch_bytes = 8192;
+
+class load_context {
+public:
+  TYLO_FN load_context(ring_writer& ring, tensor_view const* operands) : ring_(ring), operands_(operands) {}
+
+  TYLO_FN tensor_view const& operand(int slot) const { return operands_[slot]; }
+  static constexpr std::uint32_t page_bytes = device::page_bytes;
+  static constexpr std::uint32_t most_span_pages = device::most_span_pages;
+
+  TYLO_FN std::byte* acquire_span(std::uint32_t pages, std::uint32_t bytes) { return ring_.acquire(pages, bytes); }
+  TYLO_FN void copy(std::byte* to, std::byte const* from, std::uint32_t bytes) { ring_.copy(to, from, bytes); }
+
+private:
+  ring_writer& ring_;
+  tensor_view const* operands_;
+};
+
+template <unsigned Threads> class compute_context {
+public:
+  TYLO_FN compute_context(ring_reader& ring, tensor_view const* operands, std::byte* scratch, unsigned thread)
+      : ring_(ring), operands_(operands), scratch_(scratch), thread_(thread) {}
+
+  TYLO_FN tensor_view const& operand(int slot) const { return operands_[slot]; }
+  static constexpr std::uint32_t page_bytes = device::page_bytes;
+  static constexpr std::uint32_t most_span_pages = device::most_span_pages;
+
+  /// The threads that share the task, and the place of this one among them.
+  static constexpr unsigned threads = Threads;
+  static constexpr unsigned warps = Threads / tylo::warp_size;
+  TYLO_FN unsigned thread() const { return thread_; }
+  TYLO_FN unsigned warp() const { return thread_ / tylo::warp_size; }
+  TYLO_FN unsigned lane() const { return thread_ % tylo::warp_size; }
+
+  /// All threads of the task have arrived, and see each other's earlier writes.
+  TYLO_FN void sync() { tylo::sync_named(1, Threads); }
+
+  TYLO_FN std::byte const* wait_span(std::uint32_t pages) { return ring_.wait_span(pages); }
+  TYLO_FN void release_span(std::uint32_t pages) { ring_.release_span(pages); }
+
+  /// Shared memory of the task, `scratch_bytes`; contents are unspecified at its start.
+  template <class T> TYLO_FN T* scratch() { return reinterpret_cast<T*>(scratch_); }
+
+private:
+  ring_reader& ring_;
+  tensor_view const* operands_;
+  std::byte* scratch_;
+  unsigned thread_;
+};
+
+} // namespace mk::device

@@ -1,0 +1,87 @@
+#pragma once
+
+/// The watcher: the one thread of a worker that polls counters in global memory. Every wait is bounded.
+
+#include <megakernels/runtime/device/ring.hpp>
+#include <megakernels/runtime/device/task_queue.hpp>
+#include <megakernels/tylo/lane/memory.hpp>
+#include <megakernels/tylo/lane/thread.hpp>
+
+namespace mk::device {
+
+class watcher_role {
+public:
+  TYLO_FN watcher_role(kernel_arguments const& arguments, task_queue* queue)
+      : a_(arguments), queue_(queue), worker_(tylo::cta_rank()) {}
+
+  /// One thread.
+  TYLO_FN void run() {
+    for (bool going = true; going; cursor_.step()) {
+      wait(&queue_->decoded[cursor_.slot], cursor_.lap);
+      auto const& t = queue_->slots[cursor_.slot];
+      going = t.operation != end_of_kernel;
+      // After an abort tasks pass without their waits: handlers stay in their memory whatever they read, and so every
+      // role comes to its end by the way that it always takes.
+      if (going)
+        for (std::uint32_t i = 0; i < t.wait_count; ++i) await(t, t.waits[i]);
+      tylo::arrive(&queue_->ready[cursor_.slot]);
+      tylo::arrive(&queue_->done[cursor_.slot]);
+    }
+  }
+
+private:
+  /// Polls between two looks at the clock and at the abort word.
+  static constexpr unsigned polls = 64;
+
+  TYLO_FN void await(decoded_task const& t, std::uint32_t counter) {
+    auto* const word = t.program->counters + counter;
+    auto const needed = t.program->expected[counter] * t.multiple;
+    std::uint64_t since = 0;
+    std::uint32_t progress = 0;
+    for (std::uint32_t seen = 0;;) {
+      for (unsigned i = 0; i < polls; ++i) {
+        seen = tylo::load_acquire(word);
+        if (static_cast<std::int32_t>(seen - needed) >= 0) return;
+      }
+      bool const others_gave_up = tylo::load_relaxed(&a_.state->abort.value) != 0;
+      if (!others_gave_up && !gives_up(since, progress)) continue;
+      report(t, counter, seen, needed);
+      if (!others_gave_up) raise_abort();
+      return;
+    }
+  }
+
+  /// Whether no worker has finished a task for the bound. `since` is 0 at first.
+  TYLO_FN bool gives_up(std::uint64_t& since, std::uint32_t& progress) {
+    auto const now = tylo::clock_ns();
+    if (since != 0 && now - since < a_.wait_ns) return false;
+    std::uint32_t sum = 0;
+    for (unsigned w = 0; w < tylo::cta_count(); ++w) sum += tylo::load_relaxed(&a_.progress[w].value);
+    bool const stuck = since != 0 && sum == progress;
+    progress = sum;
+    since = now;
+    return stuck;
+  }
+
+  TYLO_FN void report(decoded_task const& t, std::uint32_t counter, std::uint32_t seen, std::uint32_t needed) {
+    auto& r = a_.reports[worker_];
+    if (r.valid != 0) return;
+    r.record = t.record;
+    r.counter = counter;
+    r.seen = seen;
+    r.needed = needed;
+    tylo::store_release_system(&r.valid, 1u);
+  }
+
+  TYLO_FN void raise_abort() {
+    tylo::store_release(&a_.state->abort.value, 1u);
+    tylo::store_release_system(&a_.mail->aborted.value, 1u);
+  }
+
+  kernel_arguments const& a_;
+  task_queue* queue_;
+  unsigned worker_;
+  queue_cursor cursor_;
+};
+
+} // namespace mk::device
