@@ -33,7 +33,7 @@ template <class List> TYLO_FN void run_loader(task_queue* queue, ring_writer rin
     if (t.operation == end_of_kernel) break;
     if (t.operation != end_of_step && !t.empty) {
       ring.in_flight = t.program->pages_in_flight;
-      load_context context(ring, t.operands);
+      load_context context(ring, t.operands, t.constants);
       dispatch(List{}, t.operation, [&]<class Op>() {
         if constexpr (requires { handler<Op>::load(context, arguments_of<Op>(t), t.grid); })
           handler<Op>::load(context, arguments_of<Op>(t), t.grid);
@@ -83,7 +83,7 @@ TYLO_FN void run_consumers(kernel_arguments const& a, task_queue* queue, ring_re
     auto const& t = queue->slots[at.slot];
     if (t.operation == end_of_kernel) break;
     if (t.operation != end_of_step && !t.empty) {
-      compute_context<Threads> context(ring, t.operands, scratch, thread);
+      compute_context<Threads> context(ring, t.operands, t.constants, scratch, thread);
       dispatch(List{}, t.operation, [&]<class Op>() { handler<Op>::compute(context, arguments_of<Op>(t), t.grid); });
     }
     tylo::sync_named(1, Threads);

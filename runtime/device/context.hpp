@@ -1,7 +1,8 @@
 #pragma once
 
 /// What a handler sees of the worker that runs it. `load` runs on one thread and fills the ring ahead of time;
-/// `compute` runs on all consumer threads and empties it. Both walk the same spans in the same order.
+/// `compute` runs on all consumer threads and empties it. Both walk the same spans in the same order. `load` runs ahead
+/// of what the task waits for: it may only copy operands that are `constant`.
 
 #include <megakernels/ops/operation.hpp>
 #include <megakernels/runtime/device/ring.hpp>
@@ -13,9 +14,12 @@ inline constexpr std::uint32_t scratch_bytes = 8192;
 
 class load_context {
 public:
-  TYLO_FN load_context(ring_writer& ring, tensor_view const* operands) : ring_(ring), operands_(operands) {}
+  TYLO_FN load_context(ring_writer& ring, tensor_view const* operands, std::uint32_t constants)
+      : ring_(ring), operands_(operands), constants_(constants) {}
 
   TYLO_FN tensor_view const& operand(int slot) const { return operands_[slot]; }
+  /// Whether the operand lies in memory that no task ever writes. The same for `load` and `compute`.
+  TYLO_FN bool constant(int slot) const { return (constants_ >> slot & 1u) != 0; }
   static constexpr std::uint32_t page_bytes = device::page_bytes;
   static constexpr std::uint32_t most_span_pages = device::most_span_pages;
 
@@ -25,14 +29,18 @@ public:
 private:
   ring_writer& ring_;
   tensor_view const* operands_;
+  std::uint32_t constants_;
 };
 
 template <unsigned Threads> class compute_context {
 public:
-  TYLO_FN compute_context(ring_reader& ring, tensor_view const* operands, std::byte* scratch, unsigned thread)
-      : ring_(ring), operands_(operands), scratch_(scratch), thread_(thread) {}
+  TYLO_FN compute_context(ring_reader& ring, tensor_view const* operands, std::uint32_t constants, std::byte* scratch,
+                          unsigned thread)
+      : ring_(ring), operands_(operands), constants_(constants), scratch_(scratch), thread_(thread) {}
 
   TYLO_FN tensor_view const& operand(int slot) const { return operands_[slot]; }
+  /// Whether the operand lies in memory that no task ever writes. The same for `load` and `compute`.
+  TYLO_FN bool constant(int slot) const { return (constants_ >> slot & 1u) != 0; }
   static constexpr std::uint32_t page_bytes = device::page_bytes;
   static constexpr std::uint32_t most_span_pages = device::most_span_pages;
 
@@ -55,6 +63,7 @@ public:
 private:
   ring_reader& ring_;
   tensor_view const* operands_;
+  std::uint32_t constants_;
   std::byte* scratch_;
   unsigned thread_;
 };

@@ -134,22 +134,13 @@ private:
     cursor_.step();
   }
 
-  /// Lane 0 takes the task itself, the lanes share operands and arguments.
+  /// The lanes share operands and arguments; lane 0 takes the rest.
   TYLO_FN void decode(program_image const& program, submission_header const& header, std::byte const* slot,
                       std::uint32_t index, decoded_task& to) {
     auto const& r = program.records[index];
     auto const& node = program.nodes[r.node];
     auto const* const live = reinterpret_cast<std::int64_t const*>(slot + header.live);
-    auto const* const addresses = reinterpret_cast<std::byte* const*>(slot + header.addresses);
-    for (auto i = lane_; i < node.operand_count; i += tylo::warp_size) {
-      auto const tensor = program.operands[node.first_operand + i];
-      if (tensor < 0) {
-        to.operands[i] = tensor_view{};
-        continue;
-      }
-      auto const& t = program.tensors[tensor];
-      to.operands[i] = view_of(t.desc, addresses[t.buffer] + t.offset, live);
-    }
+    decode_operands(program, node, reinterpret_cast<std::byte* const*>(slot + header.addresses), live, to);
     for (auto i = lane_; i < node.argument_bytes; i += tylo::warp_size)
       to.arguments[i] = program.arguments[node.first_argument + i];
     if (lane_ != 0) return;
@@ -161,6 +152,41 @@ private:
     to.waits = r.wait_count <= 2 ? r.wait : program.overflow + r.wait[0];
     to.signal_count = index == a_.drop_signal ? 0 : r.signal_count;
     to.signals = r.signal_count <= 1 ? &r.signal : program.overflow + r.signal;
+    decode_grid(r, node, live, to);
+  }
+
+  /// Makes the views that `view_of` makes: a lane takes one axis of one operand at a time, which needs few registers.
+  TYLO_FN void decode_operands(program_image const& program, image_node const& node, std::byte* const* addresses,
+                               std::int64_t const* live, decoded_task& to) {
+    auto const* const tensors = program.operands + node.first_operand;
+    for (auto i = lane_; i < node.operand_count * max_rank; i += tylo::warp_size) {
+      auto const axis = i % max_rank;
+      auto const tensor = tensors[i / max_rank];
+      auto& view = to.operands[i / max_rank];
+      if (tensor < 0) {
+        if (axis == 0) view = tensor_view{};
+      } else {
+        decode_axis(program.tensors[tensor], axis, addresses, live, view);
+      }
+    }
+    auto const tensor = lane_ < node.operand_count ? tensors[lane_] : -1;
+    auto const constants = tylo::lanes_where(tensor >= 0 && program.tensors[tensor].constant != 0);
+    if (lane_ == 0) to.constants = constants;
+  }
+
+  TYLO_FN void decode_axis(image_tensor const& t, std::uint32_t axis, std::byte* const* addresses,
+                           std::int64_t const* live, tensor_view& view) {
+    auto const& e = t.desc.extents[axis];
+    bool const exists = static_cast<std::int32_t>(axis) < t.desc.rank;
+    view.extents[axis] = !exists ? 0 : e.is_live() ? live[e.live] : e.capacity;
+    view.strides[axis] = t.desc.strides[axis];
+    if (axis != 0) return;
+    view.data = addresses[t.buffer] + t.offset;
+    view.type = t.desc.type;
+    view.rank = t.desc.rank;
+  }
+
+  TYLO_FN void decode_grid(record const& r, image_node const& node, std::int64_t const* live, decoded_task& to) {
     auto const rows = node.live_rows >= 0 ? live[node.live_rows] : node.rows;
     auto const cut = [](std::int64_t tiles, std::int64_t size, std::int64_t limit) {
       auto const at = tiles * size;

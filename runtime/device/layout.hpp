@@ -18,7 +18,7 @@ inline constexpr std::uint32_t most_argument_bytes = 64;
 struct image_tensor {
   std::uint64_t offset; ///< bytes from the buffer's start
   std::uint32_t buffer;
-  std::uint32_t reserved;
+  std::uint32_t constant; ///< 1 where the buffer is of kind constant: no task ever writes it; else 0
   tensor_desc desc;
 };
 
@@ -75,7 +75,7 @@ struct submission_header {
   std::uint32_t addresses; ///< std::byte* for each buffer
   std::uint32_t feeds;     ///< step_feed
   std::uint32_t feed_count;
-  std::uint32_t reserved;
+  std::uint32_t number; ///< of the submission
 };
 
 /// Words in device memory that all workers use; each on a line of its own.

@@ -28,6 +28,7 @@ struct decoded_task {
   submission_header const* submission;
   task grid; ///< cut to the live rows
   bool empty;
+  std::uint32_t constants; ///< bit i: operand i lies in a buffer of kind constant
   alignas(8) std::byte arguments[most_argument_bytes];
   tensor_view operands[most_operands];
 };

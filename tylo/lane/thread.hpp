@@ -37,6 +37,11 @@ TYLO_FN inline bool any_lane(bool condition) {
   TYLO_EITHER(return __any_sync(0xFFFFFFFFu, condition) != 0, outside_kernel(condition));
 }
 
+/// Bit i: `condition` of lane i. All lanes take part.
+TYLO_FN inline std::uint32_t lanes_where(bool condition) {
+  TYLO_EITHER(return __ballot_sync(0xFFFFFFFFu, condition), outside_kernel(condition));
+}
+
 /// Gives the lane's place in the issue order away for about so many nanoseconds.
 TYLO_FN inline void pause_ns(unsigned ns) { TYLO_EITHER(__nanosleep(ns), outside_kernel(ns)); }
 
