@@ -119,6 +119,7 @@ TEST(pick, both_ends_of_the_unit_interval_stay_inside) {
   EXPECT_EQ(pick(three, 0.501), 2);
   EXPECT_EQ(pick(three, 0.799), 2);
   EXPECT_EQ(pick(three, largest), 0);
+  EXPECT_EQ(pick({{4, 9}, {1, 2}, 2}, 0.5), 9); // shares are half open
   // Tokens so unlikely that their weight is 0 are not drawn by rounding.
   auto const cold = kept_of({0, -1, -2000, -3000}, {.temperature = 1});
   EXPECT_EQ(cold.tokens.size(), 4u);
