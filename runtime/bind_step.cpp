@@ -15,7 +15,7 @@ std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"
 /// Checks the parts of a step one after another and collects what is wrong with any of them.
 class binder {
 public:
-  binder(session_program const& p, step const& s) : p_(p), step_(s) {
+  binder(session_program const& p, step const& s, device const& machine) : p_(p), step_(s), machine_(machine) {
     result_.live.resize(p.plan().live_axes.size());
     result_.addresses = p.fixed->addresses;
   }
@@ -158,6 +158,7 @@ private:
 
   bool is_visible(std::uint32_t buffer, std::span<memory_range const> hidden) const {
     auto const kind = p_.plan().buffers[buffer].kind;
+    if (kind != buffer_kind::step && !machine_.host_reads(result_.addresses[buffer])) return false;
     if (kind != buffer_kind::input) return kind == buffer_kind::constant || kind == buffer_kind::step;
     auto const own = std::find_if(ranges_.begin(), ranges_.end(), [&](auto const& r) { return r.buffer == buffer; });
     return std::none_of(hidden.begin(), hidden.end(), [&](auto const& h) { return h.overlaps(own->bytes); });
@@ -166,7 +167,7 @@ private:
   void check_contents(std::span<memory_range const> hidden) {
     auto visible = result_.addresses;
     for (std::uint32_t b = 0; b < visible.size(); ++b)
-      if (!is_visible(b, hidden)) visible[b] = nullptr;
+      if (visible[b] != nullptr && !is_visible(b, hidden)) visible[b] = nullptr;
     std::vector<tensor_view> operands;
     for (auto n : p_.checked_nodes) {
       auto const& node = p_.plan().nodes[n];
@@ -189,6 +190,7 @@ private:
 
   session_program const& p_;
   step const& step_;
+  device const& machine_;
   bound_step result_;
   std::vector<named_range> ranges_;
   std::string problems_;
@@ -196,8 +198,9 @@ private:
 
 } // namespace
 
-bound_step bind_step(session_program const& p, step const& s, std::span<memory_range const> hidden) {
-  return binder(p, s).run(hidden);
+bound_step bind_step(session_program const& p, step const& s, std::span<memory_range const> hidden,
+                     device const& machine) {
+  return binder(p, s, machine).run(hidden);
 }
 
 } // namespace mk::detail

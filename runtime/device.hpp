@@ -23,10 +23,36 @@ struct host_device {
   std::optional<std::uint32_t> drop_signal = std::nullopt;
 };
 
-/// One of the devices of this library.
-using device_choice = std::variant<host_device>;
-
 /// Most workers that `host_device` accepts in one program.
 inline constexpr std::uint32_t most_host_workers = 4096;
+
+struct kernel_instance;
+
+/// How a GPU runs submissions.
+enum class run_mode {
+  resident, ///< one kernel stays on the GPU and takes submissions from a ring; it ends by itself when idle
+  launch,   ///< each submission is a kernel launch
+};
+
+/// A GPU with one persistent kernel, one worker a multiprocessor. Memory that callers bind may be the GPU's or the
+/// host's; the latter is copied to and fro.
+struct cuda_device {
+  kernel_instance const* kernel = nullptr; ///< must be given
+  run_mode mode = run_mode::resident;
+  int ordinal = 0;
+  std::uint32_t most_workers = 0; ///< multiprocessors to use; 0: all
+
+  /// A submission ends with `device_error` when no worker has finished a task for so long. At least 1 ms.
+  std::chrono::nanoseconds stuck_after = std::chrono::seconds(1);
+  /// A resident kernel without work ends after so long; the next submission starts it again.
+  std::chrono::nanoseconds idle_after = std::chrono::seconds(1);
+  /// GPU memory that is taken at once, so that programs can be loaded while a kernel is resident.
+  std::uint64_t reserved_bytes = std::uint64_t(64) << 20;
+  std::uint32_t first_epoch = 1;                           ///< as for the host
+  std::optional<std::uint32_t> drop_signal = std::nullopt; ///< as for the host, in every step
+};
+
+/// One of the devices of this library.
+using device_choice = std::variant<host_device, cuda_device>;
 
 } // namespace mk

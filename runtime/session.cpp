@@ -28,7 +28,9 @@ submission session::submit(program_id id, step const& s) { return core_->submit(
 void session::wait_idle() const { core_->machine->wait_idle(); }
 
 session_status session::status() const {
-  return {.pending = core_->machine->pending(), .failure = core_->machine->failure()};
+  return {.pending = core_->machine->pending(),
+          .failure = core_->machine->failure(),
+          .kernel_starts = core_->machine->kernel_starts()};
 }
 
 void session::reset() { core_->reset(); }

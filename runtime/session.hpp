@@ -34,8 +34,9 @@ struct program_id {
 
 /// What `session::status` tells.
 struct session_status {
-  std::size_t pending = 0; ///< submissions queued or running
-  std::string failure;     ///< what stopped the device; empty while it is well
+  std::size_t pending = 0;         ///< submissions queued or running
+  std::string failure;             ///< what stopped the device; empty while it is well
+  std::uint32_t kernel_starts = 0; ///< of a GPU's kernel; 0 on the host
 };
 
 /// Programs that share constants and state by name, and run one submission at a time in the order of `submit`, whatever

@@ -156,7 +156,7 @@ submission session_core::submit(program_id id, step const& s) {
   for (auto const& u : in_flight) hidden.insert(hidden.end(), u.outputs.begin(), u.outputs.end());
   for (auto const& [name, state] : states) hidden.push_back({state.memory.get(), state.bytes});
 
-  auto bound = bind_step(p, s, hidden);
+  auto bound = bind_step(p, s, hidden, *machine);
   auto const finished = std::make_shared<completion>();
   in_flight.reserve(in_flight.size() + 1);
   machine->submit(std::make_unique<job>(job{.program = p.number,

@@ -21,7 +21,7 @@ struct bound_step {
 };
 
 /// Throws `submit_error` naming all that is wrong. `hidden` is memory whose contents are not final yet: no operation
-/// checks inputs that lie there.
-bound_step bind_step(session_program const&, step const&, std::span<memory_range const> hidden);
+/// checks inputs that lie there, or what the host cannot read.
+bound_step bind_step(session_program const&, step const&, std::span<memory_range const> hidden, device const&);
 
 } // namespace mk::detail

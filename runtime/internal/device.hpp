@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,15 @@ struct loaded_program {
   std::vector<work_shape> work;             ///< grid of each node
 };
 
+/// What changes between two steps of one submission: an int32 buffer that the next step reads.
+struct job_feed {
+  std::optional<std::uint32_t> from; ///< the buffer that is copied to `to`; none: `increment` is added to each element
+  std::uint32_t to = 0;
+  std::int32_t increment = 0;
+  std::uint32_t count = 0; ///< live elements
+  tensor_view history{};   ///< int32 [steps, count], dense: what `to` was given after each step; may be absent
+};
+
 /// One submission, ready to run.
 struct job {
   std::uint32_t program = 0; ///< as `device::load` numbered it
@@ -31,6 +41,8 @@ struct job {
   std::vector<std::byte*> addresses;       ///< of each buffer of the program, on the device
   std::shared_ptr<void const> memory;      ///< constants, states and workspace that the addresses point into
   std::shared_ptr<std::byte const> values; ///< step values that the addresses point into
+  std::uint32_t steps = 1;                 ///< runs, one after another
+  std::vector<job_feed> feeds;             ///< done after each step but the last, histories after the last too
   std::shared_ptr<completion> finished;    ///< told when the job has ended, however it did
 };
 
@@ -59,6 +71,11 @@ public:
   virtual std::string failure() const = 0;
   virtual std::uint32_t epoch(std::uint32_t program) const = 0;
   virtual std::vector<std::uint32_t> counters(std::uint32_t program) const = 0;
+
+  /// Whether the host can read memory of this device, or memory that a caller bound, at that address.
+  virtual bool host_reads(std::byte const*) const { return true; }
+  /// Kernels that were started; 0 on devices that have none.
+  virtual std::uint32_t kernel_starts() const { return 0; }
 };
 
 std::unique_ptr<device> make_device(device_choice const&);

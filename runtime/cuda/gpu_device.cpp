@@ -1,0 +1,302 @@
+#include <megakernels/runtime/cuda/internal/gpu_device.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace mk::cuda {
+namespace {
+
+constexpr std::uint32_t slot_count = 8;
+constexpr std::uint64_t least_slot_bytes = std::uint64_t(64) << 10;
+
+template <class T> std::atomic_ref<T> word(T& of) { return std::atomic_ref<T>(of); }
+
+} // namespace
+
+gpu_device::gpu_device(cuda_device const& settings)
+    : settings_(settings), launcher_(settings),
+      pool_(std::make_shared<memory_pool>(settings.reserved_bytes,
+                                          [this] {
+                                            std::lock_guard const lock(mutex_);
+                                            stop_kernel();
+                                          })),
+      mail_(sizeof(mk::device::mailbox)), reports_(launcher_.workers() * sizeof(mk::device::wait_report)) {
+  if (settings.stuck_after < std::chrono::milliseconds(1))
+    throw device_error("cuda device: stuck_after is " + std::to_string(settings.stuck_after.count()) +
+                       " ns, at least 1 ms");
+  expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  words_ = memory_pool::take(pool_,
+                             sizeof(mk::device::kernel_state) + launcher_.workers() * sizeof(mk::device::shared_word));
+  reset_words();
+  driver_ = std::thread([this] { drive(); });
+}
+
+gpu_device::~gpu_device() {
+  {
+    std::lock_guard const lock(mutex_);
+    closing_ = true;
+    for (auto const& job : queue_)
+      job->finished->finish(detail::submission_state::cancelled, "cancelled: the session was destroyed");
+    queue_.clear();
+  }
+  changed_.notify_all();
+  driver_.join();
+  guard([&] { stop_kernel(); });
+  (void)cudaStreamDestroy(stream_);
+}
+
+/// Runs what may fail where nothing may be thrown: a failure is kept for later calls.
+template <class Body> void gpu_device::guard(Body const& body) {
+  try {
+    body();
+  } catch (std::exception const& e) {
+    if (failure_.empty()) failure_ = e.what();
+  }
+}
+
+std::shared_ptr<std::byte> gpu_device::allocate(std::uint64_t bytes) {
+  auto memory = memory_pool::take(pool_, bytes);
+  copies_.zero(memory.get(), bytes);
+  return memory;
+}
+
+void gpu_device::set_to_zero(std::byte* memory, std::uint64_t bytes) { copies_.zero(memory, bytes); }
+
+std::shared_ptr<std::byte const> gpu_device::place(std::shared_ptr<tensor const> const& value) {
+  auto memory = memory_pool::take(pool_, value->size_bytes());
+  copies_.to_device(memory.get(), value->data(), value->size_bytes());
+  return memory;
+}
+
+std::uint32_t gpu_device::load(std::shared_ptr<detail::loaded_program const> loaded) {
+  auto const& p = loaded->program;
+  if (p.list_hash != settings_.kernel->operations.hash)
+    throw device_error("program '" + p.name + "' was made for another operation list than kernel '" +
+                       std::string(settings_.kernel->name) + "' holds");
+  if (p.workers.size() > launcher_.workers())
+    throw device_error("program '" + p.name + "' asks for " + std::to_string(p.workers.size()) +
+                       " workers, the cuda device has " + std::to_string(launcher_.workers()) +
+                       " that can be resident at the same time");
+  auto const bytes = slot_bytes_for(p, p.buffers.size());
+  auto image = std::make_unique<resident_image>(std::move(loaded), pool_, copies_, settings_.first_epoch - 1);
+  std::unique_lock lock(mutex_);
+  if (bytes > slot_bytes_) {
+    changed_.wait(lock, [&] { return queue_.empty() && flights_.empty(); });
+    stop_kernel();
+    slot_bytes_ = std::max(least_slot_bytes, (bytes + 4095) / 4096 * 4096);
+    host_slots_ = pinned_memory(slot_count * slot_bytes_);
+    slots_ = memory_pool::take(pool_, slot_count * slot_bytes_);
+  }
+  programs_.push_back(std::move(image));
+  return static_cast<std::uint32_t>(programs_.size() - 1);
+}
+
+void gpu_device::submit(std::unique_ptr<detail::job> submitted) {
+  {
+    std::lock_guard const lock(mutex_);
+    if (!failure_.empty()) {
+      submitted->finished->finish(detail::submission_state::cancelled, "cancelled: " + failure_);
+      return;
+    }
+    queue_.push_back(std::move(submitted));
+  }
+  changed_.notify_all();
+}
+
+void gpu_device::drive() noexcept {
+  (void)cudaSetDevice(settings_.ordinal);
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return closing_ || !queue_.empty() || !flights_.empty(); });
+    if (closing_ && flights_.empty()) return;
+    try {
+      while (!queue_.empty() && flights_.size() < slot_count) {
+        auto next = std::move(queue_.front());
+        queue_.pop_front();
+        issue(std::move(next));
+      }
+      if (!flights_.empty() && front_is_done()) finish_front();
+    } catch (std::exception const& e) {
+      fail(e.what());
+    }
+    // Others may submit, load and look while the driver polls.
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+  }
+}
+
+void gpu_device::issue(std::unique_ptr<detail::job> submitted) {
+  auto const& image = *programs_[submitted->program];
+  auto const finished = submitted->finished;
+  try {
+    flights_.push_back({staged_job(std::move(submitted), image, pool_, copies_), issued_});
+  } catch (std::exception const& e) {
+    finished->finish(detail::submission_state::failed, e.what());
+    throw;
+  }
+  auto const number = issued_++;
+  auto const at = (number % slot_count) * slot_bytes_;
+  flights_.back().job.write_slot(host_slots_.host() + at, slots_.get() + at, number);
+  if (settings_.mode == run_mode::launch) {
+    expect(cudaMemcpyAsync(slots_.get() + at, host_slots_.host() + at, slot_bytes_, cudaMemcpyHostToDevice, stream_),
+           "copy of a submission");
+    start_kernel(number);
+    return;
+  }
+  word(mail_.host<mk::device::mailbox>()->doorbell.value).store(issued_, std::memory_order_release);
+  if (!running_) start_kernel(flights_.front().number);
+}
+
+void gpu_device::start_kernel(std::uint32_t first_submission) {
+  auto* const mail = mail_.host<mk::device::mailbox>();
+  auto* const state = reinterpret_cast<mk::device::kernel_state*>(words_.get());
+  if (settings_.mode == run_mode::resident) {
+    word(mail->exited.value).store(0, std::memory_order_relaxed);
+    word(mail->exit_request.value).store(0, std::memory_order_relaxed);
+    std::uint32_t const zero = 0;
+    copies_.to_device(reinterpret_cast<std::byte*>(&state->exit), reinterpret_cast<std::byte const*>(&zero),
+                      sizeof zero);
+  }
+  auto const ns = [](std::chrono::nanoseconds t) { return static_cast<std::uint64_t>(t.count()); };
+  launcher_.start(
+      {.state = state,
+       .mail = mail_.device<mk::device::mailbox>(),
+       .reports = reports_.device<mk::device::wait_report>(),
+       .progress = reinterpret_cast<mk::device::shared_word*>(state + 1),
+       .host_slots = host_slots_.device<std::byte>(),
+       .slots = slots_.get(),
+       .slot_bytes = static_cast<std::uint32_t>(slot_bytes_),
+       .slot_count = slot_count,
+       .first_submission = first_submission,
+       .mode = settings_.mode == run_mode::launch ? mk::device::kernel_mode::launch : mk::device::kernel_mode::resident,
+       .wait_ns = ns(settings_.stuck_after),
+       .idle_ns = ns(settings_.idle_after),
+       .drop_signal = settings_.drop_signal.value_or(UINT32_MAX)},
+      stream_);
+  running_ = true;
+  ++starts_;
+}
+
+/// Ends a resident kernel after what it has been given, and waits for that.
+void gpu_device::stop_kernel() {
+  if (!running_) return;
+  word(mail_.host<mk::device::mailbox>()->exit_request.value).store(1, std::memory_order_release);
+  expect(cudaStreamSynchronize(stream_), "the kernel");
+  running_ = false;
+}
+
+bool gpu_device::kernel_has_ended() {
+  auto const result = cudaStreamQuery(stream_);
+  if (result == cudaErrorNotReady) return false;
+  expect(result, "the kernel");
+  return true;
+}
+
+bool gpu_device::front_is_done() {
+  auto* const mail = mail_.host<mk::device::mailbox>();
+  auto const completed = word(mail->completed.value).load(std::memory_order_acquire);
+  if (static_cast<std::int32_t>(completed - flights_.front().number) > 0) return true;
+  if (word(mail->aborted.value).load(std::memory_order_acquire) != 0) {
+    expect(cudaStreamSynchronize(stream_), "the kernel");
+    throw device_error(stuck_report());
+  }
+  if (!running_ || !kernel_has_ended()) return false;
+  running_ = false;
+  auto const now = word(mail->completed.value).load(std::memory_order_acquire);
+  if (static_cast<std::int32_t>(now - flights_.front().number) > 0) return true;
+  if (settings_.mode == run_mode::launch) throw device_error("cuda device: a kernel ended without its submission");
+  start_kernel(flights_.front().number); // it had retired just before the doorbell
+  return false;
+}
+
+void gpu_device::finish_front() {
+  auto const& job = flights_.front().job;
+  job.fetch_outputs(copies_);
+  auto const finished = job.submitted().finished;
+  flights_.pop_front();
+  finished->finish(detail::submission_state::done);
+  changed_.notify_all();
+}
+
+void gpu_device::fail(std::string reason) {
+  failure_ = std::move(reason);
+  word(mail_.host<mk::device::mailbox>()->exit_request.value).store(1, std::memory_order_release);
+  (void)cudaStreamSynchronize(stream_);
+  (void)cudaGetLastError();
+  running_ = false;
+  bool first = true;
+  for (auto const& f : flights_) {
+    f.job.submitted().finished->finish(first ? detail::submission_state::failed : detail::submission_state::cancelled,
+                                       first ? failure_ : "cancelled: " + failure_);
+    first = false;
+  }
+  flights_.clear();
+  for (auto const& job : queue_) job->finished->finish(detail::submission_state::cancelled, "cancelled: " + failure_);
+  queue_.clear();
+  changed_.notify_all();
+}
+
+std::string gpu_device::stuck_report() {
+  auto const& p = programs_[flights_.front().job.submitted().program]->program();
+  auto const* const reports = reports_.host<mk::device::wait_report>();
+  std::string text =
+      "program '" + p.name + "' is stuck: no task has ended for " +
+      std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(settings_.stuck_after).count()) + " ms";
+  for (std::uint32_t w = 0; w < launcher_.workers(); ++w) {
+    auto const& r = reports[w];
+    if (r.valid == 0 || r.record >= p.records.size()) continue;
+    auto const& node = p.nodes[p.records[r.record].node];
+    text += "; worker " + std::to_string(w) + ", record " + std::to_string(r.record) + ", node '" + node.name + "' (" +
+            std::string(settings_.kernel->operations.operations[node.operation].name) + ") waits for counter " +
+            std::to_string(r.counter) + ": seen " + std::to_string(r.seen) + ", needed " + std::to_string(r.needed);
+  }
+  return text;
+}
+
+void gpu_device::reset_words() {
+  copies_.zero(words_.get(), sizeof(mk::device::kernel_state) + launcher_.workers() * sizeof(mk::device::shared_word));
+  std::memset(mail_.host(), 0, sizeof(mk::device::mailbox));
+  std::memset(reports_.host(), 0, launcher_.workers() * sizeof(mk::device::wait_report));
+  issued_ = 0;
+}
+
+void gpu_device::wait_idle() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return queue_.empty() && flights_.empty(); });
+}
+
+void gpu_device::reset() {
+  std::unique_lock lock(mutex_);
+  for (auto const& job : queue_)
+    job->finished->finish(detail::submission_state::cancelled, "cancelled: the session was reset");
+  queue_.clear();
+  changed_.wait(lock, [&] { return flights_.empty(); });
+  stop_kernel();
+  failure_.clear();
+  reset_words();
+  for (auto const& p : programs_) p->set_epoch(copies_, settings_.first_epoch - 1);
+}
+
+std::size_t gpu_device::pending() const {
+  std::lock_guard const lock(mutex_);
+  return queue_.size() + flights_.size();
+}
+
+std::string gpu_device::failure() const {
+  std::lock_guard const lock(mutex_);
+  return failure_;
+}
+
+std::uint32_t gpu_device::epoch(std::uint32_t program) const {
+  std::lock_guard const lock(mutex_);
+  return programs_[program]->epoch(copies_);
+}
+
+std::vector<std::uint32_t> gpu_device::counters(std::uint32_t program) const {
+  std::lock_guard const lock(mutex_);
+  return programs_[program]->counters(copies_);
+}
+
+} // namespace mk::cuda

@@ -1,0 +1,87 @@
+#pragma once
+
+/// The device of a session on a GPU.
+
+#include <megakernels/runtime/cuda/internal/image.hpp>
+#include <megakernels/runtime/cuda/internal/launcher.hpp>
+#include <megakernels/runtime/cuda/internal/memory.hpp>
+#include <megakernels/runtime/cuda/internal/staging.hpp>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace mk::cuda {
+
+/// One thread, the driver, writes slots, rings the doorbell and looks for completions. Submissions overlap: slots are
+/// written while earlier ones run.
+class gpu_device final : public detail::device {
+public:
+  explicit gpu_device(cuda_device const&);
+  ~gpu_device() override;
+  gpu_device(gpu_device const&) = delete;
+  gpu_device& operator=(gpu_device const&) = delete;
+
+  std::shared_ptr<std::byte> allocate(std::uint64_t bytes) override;
+  void set_to_zero(std::byte* memory, std::uint64_t bytes) override;
+  std::shared_ptr<std::byte const> place(std::shared_ptr<tensor const> const&) override;
+  std::uint32_t load(std::shared_ptr<detail::loaded_program const>) override;
+  void submit(std::unique_ptr<detail::job>) override;
+  void wait_idle() override;
+  void reset() override;
+  std::size_t pending() const override;
+  std::string failure() const override;
+  std::uint32_t epoch(std::uint32_t program) const override;
+  std::vector<std::uint32_t> counters(std::uint32_t program) const override;
+  bool host_reads(std::byte const* address) const override { return !is_device_memory(address); }
+  std::uint32_t kernel_starts() const override { return starts_; }
+
+private:
+  struct flight {
+    staged_job job;
+    std::uint32_t number;
+  };
+
+  void drive() noexcept;
+  void issue(std::unique_ptr<detail::job>);
+  void start_kernel(std::uint32_t first_submission);
+  void stop_kernel();
+  bool front_is_done();
+  bool kernel_has_ended();
+  void finish_front();
+  void fail(std::string reason);
+  void reset_words();
+  [[nodiscard]] std::string stuck_report();
+  template <class Body> void guard(Body const&);
+
+  cuda_device settings_;
+  launcher launcher_;
+  std::shared_ptr<memory_pool> pool_;
+  mutable copier copies_;
+  cudaStream_t stream_ = nullptr;
+
+  pinned_memory mail_;
+  pinned_memory reports_;
+  pinned_memory host_slots_;
+  std::shared_ptr<std::byte> slots_;
+  std::shared_ptr<std::byte> words_; ///< kernel_state, then the progress of each worker
+  std::uint64_t slot_bytes_ = 0;
+
+  /// Of all below, and of the kernel's coming and going. Who holds it may make the pool grow, which ends the kernel.
+  mutable std::recursive_mutex mutex_;
+  std::condition_variable_any changed_;
+  std::vector<std::unique_ptr<resident_image>> programs_;
+  std::deque<std::unique_ptr<detail::job>> queue_;
+  std::deque<flight> flights_;
+  std::uint32_t issued_ = 0; ///< submissions written
+  bool running_ = false;     ///< a kernel was started and has not been seen to end
+  std::string failure_;
+  std::atomic<std::uint32_t> starts_ = 0;
+  bool closing_ = false;
+  std::thread driver_;
+};
+
+} // namespace mk::cuda
