@@ -37,7 +37,7 @@ gpu_device::~gpu_device() {
     std::lock_guard const lock(mutex_);
     closing_ = true;
     for (auto const& job : queue_)
-      job->finished->finish(detail::submission_state::cancelled, "cancelled: the session was destroyed");
+      job->finished->finish(submission_state::cancelled, "cancelled: the session was destroyed");
     queue_.clear();
   }
   changed_.notify_all();
@@ -96,7 +96,7 @@ void gpu_device::submit(std::unique_ptr<detail::job> submitted) {
   {
     std::lock_guard const lock(mutex_);
     if (!failure_.empty()) {
-      submitted->finished->finish(detail::submission_state::cancelled, "cancelled: " + failure_);
+      submitted->finished->finish(submission_state::cancelled, "cancelled: " + failure_);
       return;
     }
     queue_.push_back(std::move(submitted));
@@ -133,7 +133,7 @@ void gpu_device::issue(std::unique_ptr<detail::job> submitted) {
   try {
     flights_.push_back({staged_job(std::move(submitted), image, pool_, copies_), issued_});
   } catch (std::exception const& e) {
-    finished->finish(detail::submission_state::failed, e.what());
+    finished->finish(submission_state::failed, e.what());
     throw;
   }
   auto const number = issued_++;
@@ -216,7 +216,7 @@ void gpu_device::finish_front() {
   job.fetch_outputs(copies_);
   auto const finished = job.submitted().finished;
   flights_.pop_front();
-  finished->finish(detail::submission_state::done);
+  finished->finish(submission_state::done);
   changed_.notify_all();
 }
 
@@ -228,12 +228,12 @@ void gpu_device::fail(std::string reason) {
   running_ = false;
   bool first = true;
   for (auto const& f : flights_) {
-    f.job.submitted().finished->finish(first ? detail::submission_state::failed : detail::submission_state::cancelled,
+    f.job.submitted().finished->finish(first ? submission_state::failed : detail::submission_state::cancelled,
                                        first ? failure_ : "cancelled: " + failure_);
     first = false;
   }
   flights_.clear();
-  for (auto const& job : queue_) job->finished->finish(detail::submission_state::cancelled, "cancelled: " + failure_);
+  for (auto const& job : queue_) job->finished->finish(submission_state::cancelled, "cancelled: " + failure_);
   queue_.clear();
   changed_.notify_all();
 }
@@ -269,8 +269,7 @@ void gpu_device::wait_idle() {
 
 void gpu_device::reset() {
   std::unique_lock lock(mutex_);
-  for (auto const& job : queue_)
-    job->finished->finish(detail::submission_state::cancelled, "cancelled: the session was reset");
+  for (auto const& job : queue_) job->finished->finish(submission_state::cancelled, "cancelled: the session was reset");
   queue_.clear();
   changed_.wait(lock, [&] { return flights_.empty(); });
   stop_kernel();
