@@ -228,7 +228,7 @@ void gpu_device::fail(std::string reason) {
   running_ = false;
   bool first = true;
   for (auto const& f : flights_) {
-    f.job.submitted().finished->finish(first ? submission_state::failed : detail::submission_state::cancelled,
+    f.job.submitted().finished->finish(first ? submission_state::failed : submission_state::cancelled,
                                        first ? failure_ : "cancelled: " + failure_);
     first = false;
   }
