@@ -9,7 +9,7 @@ submission_state submission::state() const noexcept {
 
 void submission::wait() const {
   if (completion_ == nullptr) return;
-  completion_->wait({.spins = 200, .yields = 2});
+  completion_->wait();
   if (state() == submission_state::failed) throw device_error(completion_->reason());
   if (state() == submission_state::cancelled) throw submission_cancelled(completion_->reason());
 }

@@ -13,7 +13,7 @@ void host_program::set_epoch(std::uint32_t last) {
 }
 
 host_run::host_run(host_shared& shared, host_program& program, std::unique_ptr<job> submitted)
-    : shared_(shared), program_(program), job_(std::move(submitted)), patience_(patience_for(program.active.size())),
+    : shared_(shared), program_(program), job_(std::move(submitted)),
       remaining_(static_cast<std::uint32_t>(program.active.size())) {
   for (auto const& node : plan().nodes)
     for (auto operand : node.operands)
@@ -26,16 +26,15 @@ void host_run::start(std::uint32_t epoch) noexcept {
     program_.positions[worker]->store(worker_position::pack(worker_position::running), std::memory_order_seq_cst);
 }
 
-void host_run::work(std::uint32_t worker) noexcept {
+void host_run::work(std::uint32_t worker, spinner& before) noexcept {
   auto const [first, count] = plan().workers[worker];
   auto index = first;
   try {
     for (; index < first + count && !stopped_.load(std::memory_order_relaxed); ++index) {
       auto const& record = plan().records[index];
-      auto const waits = waits_of(plan(), record);
-      for (std::uint32_t i = 0; i < waits.size(); ++i)
-        if (!await(worker, index, i, waits[i])) break;
-      if (stopped_.load(std::memory_order_relaxed)) break;
+      bool ready = true;
+      for (std::uint32_t i = 0; ready && i < record.wait_count; ++i) ready = await(worker, index, i, before);
+      if (!ready) break;
       execute(record);
       if (loses_signals(index)) continue;
       for (auto counter : signals_of(plan(), record)) signal(counter);
@@ -63,9 +62,10 @@ void host_run::signal(std::uint32_t counter) {
   if (before + 1 == needed(counter)) gate_of(counter).wake();
 }
 
-bool host_run::await(std::uint32_t worker, std::uint32_t index, std::uint32_t wait, std::uint32_t counter) {
+bool host_run::await(std::uint32_t worker, std::uint32_t index, std::uint32_t wait, spinner& before) {
+  auto const counter = waits_of(plan(), plan().records[index])[wait];
   auto const ready = [&] { return reached(counter) || stopped_.load(std::memory_order_seq_cst); };
-  if (!wait_briefly(ready, patience_)) {
+  if (!before.spin(ready)) {
     auto& position = *program_.positions[worker];
     position.store(worker_position::pack(worker_position::waiting, index, wait), std::memory_order_seq_cst);
     sleep(gate_of(counter), ready);

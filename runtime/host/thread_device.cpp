@@ -8,11 +8,6 @@
 
 namespace mk::detail {
 
-patience patience_for(std::size_t workers) {
-  static std::size_t const cores = std::thread::hardware_concurrency();
-  return workers <= cores ? patience{.spins = 500, .yields = 10} : patience{.spins = 0, .yields = 1};
-}
-
 thread_device::thread_device(host_device const& settings) : shared_{.settings = settings, .counter_gates = {}} {
   if (settings.stuck_after < std::chrono::milliseconds(1))
     throw device_error("host device: stuck_after is " + std::to_string(settings.stuck_after.count()) +
@@ -99,14 +94,12 @@ void thread_device::submit(std::unique_ptr<job> submitted) {
 
 void thread_device::serve(lane& self, std::uint32_t worker) noexcept {
   std::uint32_t seen = 0;
-  patience limit{};
   for (;;) {
-    self.started.wait([&] { return self.turn.load(std::memory_order_seq_cst) != seen; }, limit);
+    self.started.wait([&] { return self.turn.load(std::memory_order_seq_cst) != seen; }, self.before_turn);
     ++seen;
     if (closing_) return;
     auto& run = *current_;
-    limit = patience_for(run.program().active.size());
-    run.work(worker);
+    run.work(worker, self.before_counter);
     if (!run.leave()) continue;
     std::lock_guard const lock(mutex_);
     end_running();

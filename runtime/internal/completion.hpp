@@ -22,8 +22,9 @@ public:
     gate_.wake();
   }
 
-  void wait(patience limit) const {
-    gate_.wait([&] { return state_.load(std::memory_order_seq_cst) != submission_state::pending; }, limit);
+  void wait() const {
+    spinner before(128);
+    gate_.wait([&] { return state_.load(std::memory_order_seq_cst) != submission_state::pending; }, before);
   }
 
   /// Why it did not run to its end; to be read when it is finished.

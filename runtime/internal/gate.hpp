@@ -1,21 +1,15 @@
 #pragma once
 
-/// Waiting between threads: look a few times, give way a few times, then sleep until woken.
+/// Waiting between threads: look for a while, then sleep until woken.
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
-#include <thread>
 
 namespace mk::detail {
-
-/// How long to look before sleeping.
-struct patience {
-  int spins = 0;  ///< looks, a few nanoseconds apart
-  int yields = 0; ///< looks after giving the core away
-};
 
 inline void relax() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
@@ -25,18 +19,32 @@ inline void relax() noexcept {
 #endif
 }
 
-/// True as soon as `ready()` is, false when patience has ended.
-template <class Ready> bool wait_briefly(Ready const& ready, patience limit) {
-  for (int i = 0; i < limit.spins; ++i) {
+/// Looks for a while before its owner sleeps, longer where looking has helped lately and hardly at all where it has
+/// not: on a core of its own a waiting thread is there at once, on a shared one it stands in nobody's way. (Giving the
+/// core away instead of sleeping costs whole time slices when other processes run.)
+class spinner {
+public:
+  static constexpr int least = 16;
+  static constexpr int most = 2048; ///< 25 to 100 microseconds
+
+  explicit spinner(int looks) : looks_(looks) {}
+
+  /// True as soon as `ready()` is, false when patience has ended.
+  template <class Ready> bool spin(Ready const& ready) {
     if (ready()) return true;
-    relax();
+    for (int i = 0; i < looks_; ++i) {
+      relax();
+      if (!ready()) continue;
+      looks_ = std::min(looks_ * 2, most);
+      return true;
+    }
+    looks_ = std::max(looks_ / 2, least);
+    return false;
   }
-  for (int i = 0; i < limit.yields; ++i) {
-    if (ready()) return true;
-    std::this_thread::yield();
-  }
-  return ready();
-}
+
+private:
+  int looks_;
+};
 
 /// A place to sleep for a condition on atomics. Who makes the condition true writes it sequentially consistently and
 /// then calls `wake`, which costs one load while nobody sleeps. Conditions are read sequentially consistently: of a
@@ -52,8 +60,8 @@ public:
     return result;
   }
 
-  template <class Ready> void wait(Ready const& ready, patience limit) const {
-    if (wait_briefly(ready, limit)) return;
+  template <class Ready> void wait(Ready const& ready, spinner& before) const {
+    if (before.spin(ready)) return;
     std::unique_lock lock(mutex_);
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
     woken_.wait(lock, ready);

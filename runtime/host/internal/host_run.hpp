@@ -53,10 +53,6 @@ struct host_shared {
   std::array<gate, 64> counter_gates; ///< who waits for counter c sleeps at c mod 64
 };
 
-/// How long threads of a program with so many workers look before they sleep: not at all where that would keep a
-/// worker from its core.
-patience patience_for(std::size_t workers);
-
 class host_run {
 public:
   host_run(host_shared&, host_program&, std::unique_ptr<job>);
@@ -64,8 +60,8 @@ public:
   /// Takes the number of the submission, before any worker starts. No allocation: finishing threads start runs.
   void start(std::uint32_t epoch) noexcept;
 
-  /// Runs the records of one worker; returns when they are done or the run has been stopped. Throws nothing.
-  void work(std::uint32_t worker) noexcept;
+  /// Runs the records of one worker; returns when they are done or the run has been stopped.
+  void work(std::uint32_t worker, spinner&) noexcept;
 
   /// One worker fewer; true for the last one, which then sees all that the others wrote.
   bool leave() noexcept { return remaining_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
@@ -78,7 +74,7 @@ public:
 
 private:
   /// Waits for a counter, number `wait` in the list of record `index`; false where the run was stopped.
-  bool await(std::uint32_t worker, std::uint32_t index, std::uint32_t wait, std::uint32_t counter);
+  bool await(std::uint32_t worker, std::uint32_t index, std::uint32_t wait, spinner&);
   void execute(record const&) const;
   void signal(std::uint32_t counter);
   bool loses_signals(std::uint32_t index);
@@ -109,7 +105,6 @@ private:
   std::unique_ptr<job> job_;
   std::vector<tensor_view> views_; ///< operands of all nodes
   std::uint32_t epoch_ = 0;
-  patience patience_;
   std::atomic<std::uint32_t> remaining_;
   std::atomic<bool> stopped_ = false;
   std::mutex failure_mutex_;

@@ -43,6 +43,8 @@ private:
     std::atomic<std::uint32_t> turn = 0;
     std::atomic<std::uint64_t> position = 0;
     gate started;
+    spinner before_turn{spinner::most};
+    spinner before_counter{spinner::most};
     std::thread thread;
   };
 
