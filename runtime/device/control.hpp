@@ -14,7 +14,7 @@ namespace mk::device {
 class control_role {
 public:
   TYLO_FN control_role(kernel_arguments const& arguments, task_queue* queue)
-      : a_(arguments), queue_(queue), worker_(tylo::cta_rank()), lane_(tylo::lane_rank()) {}
+      : a_(arguments), queue_(queue), lane_(tylo::lane_rank()) {}
 
   /// All lanes of one warp.
   TYLO_FN void run() {
@@ -33,7 +33,7 @@ public:
     auto& last = next_slot();
     last.operation = end_of_kernel;
     publish();
-    if (worker_ == 0 && lane_ == 0) tylo::store_release_system(&a_.mail->exited.value, 1u);
+    if (tylo::cta_rank() == 0 && lane_ == 0) tylo::store_release_system(&a_.mail->exited.value, 1u);
   }
 
 private:
@@ -42,7 +42,7 @@ private:
   /// False where the kernel ends instead. All lanes get the same answer.
   TYLO_FN bool await_submission(std::uint32_t submission, std::uint32_t step) {
     if (a_.mode == kernel_mode::launch) return true;
-    return worker_ == 0 ? fetch_submission(submission, step) : await_step(step);
+    return tylo::cta_rank() == 0 ? fetch_submission(submission, step) : await_step(step);
   }
 
   TYLO_FN bool await_step(std::uint32_t step) {
@@ -102,10 +102,11 @@ private:
                            std::uint32_t repeat) {
     auto const& program = *header.program;
     auto const multiple = tylo::load_acquire(program.epoch) + 1;
-    auto const range = worker_ < program.worker_count ? program.workers[worker_] : image_worker{0, 0};
-    for (std::uint32_t i = 0; i < range.count; ++i) {
+    auto const worker = tylo::cta_rank();
+    auto const range = worker < program.worker_count ? program.workers[worker] : image_worker{0, 0};
+    for (auto index = range.first; index != range.first + range.count; ++index) {
       auto& to = next_slot();
-      decode(program, header, slot, range.first + i, to);
+      decode(program, header, slot, index, to);
       to.multiple = multiple;
       bool const stop = tylo::any_lane(lane_ == 0 && aborted());
       publish();
@@ -201,7 +202,6 @@ private:
 
   kernel_arguments const& a_;
   task_queue* queue_;
-  unsigned worker_;
   unsigned lane_;
   queue_cursor cursor_;
 };
