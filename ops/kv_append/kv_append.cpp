@@ -42,14 +42,14 @@ cost kv_append::cost_of(arguments const&, std::span<tensor_desc const> o, task c
                         static_cast<double>(t.column_end - t.column_begin) *
                         static_cast<double>(o[k_cache].extents[3].capacity);
   double bytes = 0;
-  for (int slot : {k, v, k_cache, v_cache}) bytes += elements * static_cast<double>(bytes_of(o[slot].type));
+  for (auto const& operand : o.first(sequence)) bytes += elements * static_cast<double>(bytes_of(operand.type));
   return {.bytes = bytes, .operations = 0};
 }
 
 template <class Accumulate> void kv_append::reference(arguments const&, std::span<tensor_view const> o, task const& t) {
   paged_cache const cache(o[k_cache], o[block_table]);
   auto const element = reference::scratch<Accumulate>(cache.head_dim);
-  auto const copy_head = [&](int from, int to, std::int64_t row, std::int64_t head, std::int64_t block,
+  auto const copy_head = [&](std::size_t from, std::size_t to, std::int64_t row, std::int64_t head, std::int64_t block,
                              std::int64_t slot) {
     reference::load_row<Accumulate>(o[from].type, o[from].at(row, head * cache.head_dim), o[from].stride(1), element);
     reference::store_row<Accumulate>(o[to].type, o[to].at(block, slot, head), o[to].stride(3), element);

@@ -180,7 +180,8 @@ TEST(attention, data_types_strides_and_cuts) {
       // q in the middle of a fused tensor, keys and values interleaved in one pool.
       auto fused = kit::blank(type, {b.q.extent(0), 200}).slice(1, 31, 151);
       for (std::int64_t i = 0; i < b.q.extent(0); ++i)
-        for (std::int64_t j = 0; j < 120; ++j) std::memcpy(fused.at(i, j), b.q.at(i, j), bytes_of(type));
+        for (std::int64_t j = 0; j < 120; ++j)
+          std::memcpy(fused.at(i, j), b.q.at(i, j), static_cast<std::size_t>(bytes_of(type)));
       auto pool = kit::blank(type, {b.k.extent(0), 5, 6, 21});
       auto const keys = pool.slice(2, 0, 3).slice(3, 1, 21), values = pool.slice(2, 3, 6).slice(3, 0, 20);
       auto const copy = [&](kit::tensor const& from, kit::tensor const& to) {

@@ -78,7 +78,7 @@ TEST(kept_set, ties_go_to_the_lowest_index) {
 
 TEST(kept_set, like_sorting_everything) {
   std::mt19937 bits(3);
-  for (std::size_t vocabulary : {1, 2, 100, 1024, 20000}) {
+  for (std::size_t vocabulary : {1u, 2u, 100u, 1024u, 20000u}) {
     for (int turn = 0; turn < 6; ++turn) {
       std::vector<float> logits(vocabulary);
       for (auto& value : logits) {

@@ -79,7 +79,7 @@ TEST(sample, arg_max) {
 TEST(sample, negative_logits_only) {
   for (std::int64_t vocabulary : {1000, 50257, 32003})
     for (double temperature : {0.0, 1.0}) {
-      kit::random r(vocabulary);
+      kit::random r(static_cast<std::uint64_t>(vocabulary));
       auto const logits =
           kit::generate(data_type::fp32, {5, vocabulary}, [&] { return static_cast<float>(-3 + 2 * r.uniform()); });
       for (double p : {0.9, 1.0})
