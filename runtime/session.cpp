@@ -25,6 +25,12 @@ void session::set_constant(std::string_view name, std::shared_ptr<tensor const> 
 
 submission session::submit(program_id id, step const& s) { return core_->submit(id, s); }
 
+launch session::prepare(program_id id, step const& s) {
+  launch result(*core_, core_->machine->prepare(core_->find(id).number), id);
+  result.set(s);
+  return result;
+}
+
 void session::wait_idle() const { core_->machine->wait_idle(); }
 
 session_status session::status() const {

@@ -5,6 +5,8 @@
 #include <megakernels/ops/operation_list.hpp>
 #include <megakernels/ops/tensor.hpp>
 #include <megakernels/runtime/device.hpp>
+#include <megakernels/runtime/launch.hpp>
+#include <megakernels/runtime/program_id.hpp>
 #include <megakernels/runtime/step.hpp>
 #include <megakernels/runtime/submission.hpp>
 #include <megakernels/runtime/tensor.hpp>
@@ -23,14 +25,6 @@ namespace detail {
 struct session_core;
 struct session_door;
 } // namespace detail
-
-/// A program in the session that loaded it.
-struct program_id {
-  std::uint64_t session = 0;
-  std::uint32_t index = 0;
-
-  friend bool operator==(program_id const&, program_id const&) = default;
-};
 
 /// What `session::status` tells.
 struct session_status {
@@ -75,6 +69,10 @@ public:
   /// live length outside 0 to capacity, a type, shape, stride or alignment that is not the program's, contents that the
   /// check of an operation refuses (in operands that the host can see now: constants, step values and inputs).
   submission submit(program_id, step const&);
+
+  /// Makes a program ready for launches on the caller's streams, with a first step. Throws as `submit` does, and
+  /// device_error where the device is not a GPU.
+  [[nodiscard]] launch prepare(program_id, step const&);
 
   /// Waits until nothing is queued or running, whatever came of it.
   void wait_idle() const;

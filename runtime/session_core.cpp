@@ -169,6 +169,19 @@ submission session_core::submit(program_id id, step const& s) {
   return submission(finished);
 }
 
+std::unique_ptr<job> session_core::make_job(program_id id, step const& s) {
+  std::lock_guard const lock(mutex);
+  auto& p = find(id);
+  if (p.fixed == nullptr) p.fixed = collect_fixed(*this, p);
+  auto bound = bind_step(p, s, {}, *machine);
+  return std::make_unique<job>(job{.program = p.number,
+                                   .live = std::move(bound.live),
+                                   .addresses = std::move(bound.addresses),
+                                   .memory = p.fixed,
+                                   .values = std::move(bound.values),
+                                   .finished = nullptr});
+}
+
 void session_core::reset() {
   std::lock_guard const lock(mutex);
   machine->reset();

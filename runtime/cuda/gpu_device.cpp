@@ -1,4 +1,5 @@
 #include <megakernels/runtime/cuda/internal/gpu_device.hpp>
+#include <megakernels/runtime/cuda/internal/launch.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -10,25 +11,18 @@ namespace {
 constexpr std::uint32_t slot_count = 8;
 constexpr std::uint64_t least_slot_bytes = std::uint64_t(64) << 10;
 
-template <class T> std::atomic_ref<T> word(T& of) { return std::atomic_ref<T>(of); }
-
 } // namespace
 
 gpu_device::gpu_device(cuda_device const& settings)
-    : settings_(settings), launcher_(settings),
-      pool_(std::make_shared<memory_pool>(settings.reserved_bytes,
-                                          [this] {
-                                            std::lock_guard const lock(mutex_);
-                                            stop_kernel();
-                                          })),
-      mail_(sizeof(mk::device::mailbox)), reports_(launcher_.workers() * sizeof(mk::device::wait_report)) {
+    : settings_(settings), launcher_(settings), pool_(std::make_shared<memory_pool>(settings.reserved_bytes, [this] {
+        std::lock_guard const lock(mutex_);
+        stop_kernel();
+      })) {
   if (settings.stuck_after < std::chrono::milliseconds(1))
     throw device_error("cuda device: stuck_after is " + std::to_string(settings.stuck_after.count()) +
                        " ns, at least 1 ms");
   expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-  words_ = memory_pool::take(pool_,
-                             sizeof(mk::device::kernel_state) + launcher_.workers() * sizeof(mk::device::shared_word));
-  reset_words();
+  words_.emplace(launcher_.workers(), pool_, copies_);
   driver_ = std::thread([this] { drive(); });
 }
 
@@ -145,36 +139,21 @@ void gpu_device::issue(std::unique_ptr<detail::job> submitted) {
     start_kernel(number);
     return;
   }
-  word(mail_.host<mk::device::mailbox>()->doorbell.value).store(issued_, std::memory_order_release);
+  words_->ring(issued_);
   if (!running_) start_kernel(flights_.front().number);
 }
 
 void gpu_device::start_kernel(std::uint32_t first_submission) {
-  auto* const mail = mail_.host<mk::device::mailbox>();
-  auto* const state = reinterpret_cast<mk::device::kernel_state*>(words_.get());
-  if (settings_.mode == run_mode::resident) {
-    word(mail->exited.value).store(0, std::memory_order_relaxed);
-    word(mail->exit_request.value).store(0, std::memory_order_relaxed);
-    std::uint32_t const zero = 0;
-    copies_.to_device(reinterpret_cast<std::byte*>(&state->exit), reinterpret_cast<std::byte const*>(&zero),
-                      sizeof zero);
-  }
-  auto const ns = [](std::chrono::nanoseconds t) { return static_cast<std::uint64_t>(t.count()); };
-  launcher_.start(
-      {.state = state,
-       .mail = mail_.device<mk::device::mailbox>(),
-       .reports = reports_.device<mk::device::wait_report>(),
-       .progress = reinterpret_cast<mk::device::shared_word*>(state + 1),
-       .host_slots = host_slots_.device<std::byte>(),
-       .slots = slots_.get(),
-       .slot_bytes = static_cast<std::uint32_t>(slot_bytes_),
-       .slot_count = slot_count,
-       .first_submission = first_submission,
-       .mode = settings_.mode == run_mode::launch ? mk::device::kernel_mode::launch : mk::device::kernel_mode::resident,
-       .wait_ns = ns(settings_.stuck_after),
-       .idle_ns = ns(settings_.idle_after),
-       .drop_signal = settings_.drop_signal.value_or(UINT32_MAX)},
-      stream_);
+  bool const resident = settings_.mode == run_mode::resident;
+  if (resident) words_->clear_exit(copies_);
+  auto a = words_->arguments(settings_);
+  a.host_slots = host_slots_.device<std::byte>();
+  a.slots = slots_.get();
+  a.slot_bytes = static_cast<std::uint32_t>(slot_bytes_);
+  a.slot_count = slot_count;
+  a.first_submission = first_submission;
+  a.mode = resident ? mk::device::kernel_mode::resident : mk::device::kernel_mode::launch;
+  launcher_.start(a, stream_);
   running_ = true;
   ++starts_;
 }
@@ -182,7 +161,7 @@ void gpu_device::start_kernel(std::uint32_t first_submission) {
 /// Ends a resident kernel after what it has been given, and waits for that.
 void gpu_device::stop_kernel() {
   if (!running_) return;
-  word(mail_.host<mk::device::mailbox>()->exit_request.value).store(1, std::memory_order_release);
+  words_->request_exit();
   expect(cudaStreamSynchronize(stream_), "the kernel");
   running_ = false;
 }
@@ -195,19 +174,18 @@ bool gpu_device::kernel_has_ended() {
 }
 
 bool gpu_device::front_is_done() {
-  auto* const mail = mail_.host<mk::device::mailbox>();
-  auto const completed = word(mail->completed.value).load(std::memory_order_acquire);
-  if (static_cast<std::int32_t>(completed - flights_.front().number) > 0) return true;
-  if (word(mail->aborted.value).load(std::memory_order_acquire) != 0) {
+  auto const& front = flights_.front();
+  auto const done = [&] { return static_cast<std::int32_t>(words_->completed() - front.number) > 0; };
+  if (done()) return true;
+  if (words_->aborted()) {
     expect(cudaStreamSynchronize(stream_), "the kernel");
-    throw device_error(stuck_report());
+    throw device_error(words_->stuck_report(programs_[front.job.submitted().program]->program(), settings_));
   }
   if (!running_ || !kernel_has_ended()) return false;
   running_ = false;
-  auto const now = word(mail->completed.value).load(std::memory_order_acquire);
-  if (static_cast<std::int32_t>(now - flights_.front().number) > 0) return true;
+  if (done()) return true;
   if (settings_.mode == run_mode::launch) throw device_error("cuda device: a kernel ended without its submission");
-  start_kernel(flights_.front().number); // it had retired just before the doorbell
+  start_kernel(front.number); // it had retired just before the doorbell
   return false;
 }
 
@@ -222,7 +200,7 @@ void gpu_device::finish_front() {
 
 void gpu_device::fail(std::string reason) {
   failure_ = std::move(reason);
-  word(mail_.host<mk::device::mailbox>()->exit_request.value).store(1, std::memory_order_release);
+  words_->request_exit();
   (void)cudaStreamSynchronize(stream_);
   (void)cudaGetLastError();
   running_ = false;
@@ -238,28 +216,9 @@ void gpu_device::fail(std::string reason) {
   changed_.notify_all();
 }
 
-std::string gpu_device::stuck_report() {
-  auto const& p = programs_[flights_.front().job.submitted().program]->program();
-  auto const* const reports = reports_.host<mk::device::wait_report>();
-  std::string text =
-      "program '" + p.name + "' is stuck: no task has ended for " +
-      std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(settings_.stuck_after).count()) + " ms";
-  for (std::uint32_t w = 0; w < launcher_.workers(); ++w) {
-    auto const& r = reports[w];
-    if (r.valid == 0 || r.record >= p.records.size()) continue;
-    auto const& node = p.nodes[p.records[r.record].node];
-    text += "; worker " + std::to_string(w) + ", record " + std::to_string(r.record) + ", node '" + node.name + "' (" +
-            std::string(settings_.kernel->operations.operations[node.operation].name) + ") waits for counter " +
-            std::to_string(r.counter) + ": seen " + std::to_string(r.seen) + ", needed " + std::to_string(r.needed);
-  }
-  return text;
-}
-
-void gpu_device::reset_words() {
-  copies_.zero(words_.get(), sizeof(mk::device::kernel_state) + launcher_.workers() * sizeof(mk::device::shared_word));
-  std::memset(mail_.host(), 0, sizeof(mk::device::mailbox));
-  std::memset(reports_.host(), 0, launcher_.workers() * sizeof(mk::device::wait_report));
-  issued_ = 0;
+std::unique_ptr<detail::prepared_launch> gpu_device::prepare(std::uint32_t program) {
+  std::lock_guard const lock(mutex_);
+  return std::make_unique<stream_launch>(settings_, launcher_, *programs_[program], pool_, copies_);
 }
 
 void gpu_device::wait_idle() {
@@ -274,7 +233,8 @@ void gpu_device::reset() {
   changed_.wait(lock, [&] { return flights_.empty(); });
   stop_kernel();
   failure_.clear();
-  reset_words();
+  words_->reset(copies_);
+  issued_ = 0;
   for (auto const& p : programs_) p->set_epoch(copies_, settings_.first_epoch - 1);
 }
 

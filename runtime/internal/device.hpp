@@ -6,6 +6,7 @@
 #include <megakernels/ops/operation.hpp>
 #include <megakernels/runtime/device.hpp>
 #include <megakernels/runtime/internal/completion.hpp>
+#include <megakernels/runtime/launch.hpp>
 #include <megakernels/runtime/tensor.hpp>
 #include <megakernels/scheduler/program/program.hpp>
 
@@ -42,8 +43,17 @@ struct job {
   std::shared_ptr<void const> memory;      ///< constants, states and workspace that the addresses point into
   std::shared_ptr<std::byte const> values; ///< step values that the addresses point into
   std::uint32_t steps = 1;                 ///< runs, one after another
-  std::vector<job_feed> feeds;             ///< done after each step but the last, histories after the last too
+  std::vector<job_feed> feeds{};             ///< done after each step but the last, histories after the last too
   std::shared_ptr<completion> finished;    ///< told when the job has ended, however it did
+};
+
+/// A program that is launched on streams of the caller's; see `mk::launch`.
+class prepared_launch {
+public:
+  virtual ~prepared_launch() = default;
+  virtual void set(std::unique_ptr<job>) = 0;
+  virtual void enqueue(CUstream_st*) = 0;
+  virtual void check() = 0;
 };
 
 /// All functions may be called by several threads. Destruction cancels what is queued and waits for what runs.
@@ -71,6 +81,10 @@ public:
   virtual std::string failure() const = 0;
   virtual std::uint32_t epoch(std::uint32_t program) const = 0;
   virtual std::vector<std::uint32_t> counters(std::uint32_t program) const = 0;
+
+  virtual std::unique_ptr<prepared_launch> prepare(std::uint32_t) {
+    throw device_error("this device runs submissions on no stream: only a cuda device does");
+  }
 
   /// Whether the host can read memory of this device, or memory that a caller bound, at that address.
   virtual bool host_reads(std::byte const*) const { return true; }

@@ -65,6 +65,8 @@ struct session_core {
   program_id load(program&&);
   void set_constant(std::string_view name, std::shared_ptr<tensor const> value);
   submission submit(program_id, step const&);
+  /// A job that nothing waits for, for `prepared_launch`.
+  std::unique_ptr<job> make_job(program_id, step const&);
   void reset();
 
   /// Throws `submit_error` for a program of another session.

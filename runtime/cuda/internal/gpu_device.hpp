@@ -3,6 +3,7 @@
 /// The device of a session on a GPU.
 
 #include <megakernels/runtime/cuda/internal/image.hpp>
+#include <megakernels/runtime/cuda/internal/kernel_words.hpp>
 #include <megakernels/runtime/cuda/internal/launcher.hpp>
 #include <megakernels/runtime/cuda/internal/memory.hpp>
 #include <megakernels/runtime/cuda/internal/staging.hpp>
@@ -37,6 +38,7 @@ public:
   std::uint32_t epoch(std::uint32_t program) const override;
   std::vector<std::uint32_t> counters(std::uint32_t program) const override;
   bool host_reads(std::byte const* address) const override { return !is_device_memory(address); }
+  std::unique_ptr<detail::prepared_launch> prepare(std::uint32_t program) override;
   std::uint32_t kernel_starts() const override { return starts_; }
 
 private:
@@ -53,8 +55,6 @@ private:
   bool kernel_has_ended();
   void finish_front();
   void fail(std::string reason);
-  void reset_words();
-  [[nodiscard]] std::string stuck_report();
   template <class Body> void guard(Body const&);
 
   cuda_device settings_;
@@ -63,11 +63,9 @@ private:
   mutable copier copies_;
   cudaStream_t stream_ = nullptr;
 
-  pinned_memory mail_;
-  pinned_memory reports_;
+  std::optional<kernel_words> words_;
   pinned_memory host_slots_;
   std::shared_ptr<std::byte> slots_;
-  std::shared_ptr<std::byte> words_; ///< kernel_state, then the progress of each worker
   std::uint64_t slot_bytes_ = 0;
 
   /// Of all below, and of the kernel's coming and going. Who holds it may make the pool grow, which ends the kernel.
