@@ -3,12 +3,16 @@
 #include <megakernels/runtime/internal/copy.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace mk::detail {
 namespace {
 
 constexpr std::uint64_t alignment = 64;
+
+/// Most runs of one submission.
+constexpr std::int64_t most_runs = std::int64_t(1) << 20;
 
 std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
 
@@ -27,9 +31,11 @@ public:
     if (shapes_known) {
       take_values();
       take_bindings();
+      take_changes();
       find_overlaps();
     }
     if (problems_.empty()) check_contents(hidden);
+    if (problems_.empty() && result_.steps > 1) check_last_contents(hidden);
     if (!problems_.empty()) throw submit_error("program " + quoted(p_.plan().name) + ": " + problems_);
     return std::move(result_);
   }
@@ -137,6 +143,64 @@ private:
       ranges_.push_back({.buffer = b, .written = written, .bytes = {given.data, span_bytes_of(given)}});
       if (written) result_.outputs.push_back(ranges_.back().bytes);
     });
+  }
+
+  /// Live elements of an int32 buffer of that kind, or none where `name` is not one (which is then a problem).
+  std::optional<std::int64_t> whole_numbers(std::string const& name, buffer_kind kind) {
+    auto const at = p_.buffers.find(name);
+    if (at == p_.buffers.end() || p_.plan().buffers[at->second].kind != kind ||
+        p_.root(at->second).desc.type != data_type::int32 || p_.root(at->second).desc.rank != 1) {
+      problem(quoted(name) + " is not int32 of one axis and kind " + std::string(name_of(kind)) +
+              ", as changes between runs need");
+      return {};
+    }
+    return elements_of(view_of(p_.root(at->second).desc, nullptr, result_.live.data()));
+  }
+
+  void take_changes() {
+    if (step_.runs() < 1 || step_.runs() > most_runs)
+      problem("there are " + std::to_string(step_.runs()) + " runs, allowed 1 to " + std::to_string(most_runs));
+    result_.steps = static_cast<std::uint32_t>(step_.runs());
+    for (auto const& [into, change] : step_.changes()) {
+      auto const count = whole_numbers(into, buffer_kind::step);
+      auto const given = change.from.empty() ? count : whole_numbers(change.from, buffer_kind::output);
+      if (!count || !given) continue;
+      if (*count != *given)
+        problem("step values " + quoted(into) + " have " + std::to_string(*count) + " elements, the output " +
+                quoted(change.from) + " that they become has " + std::to_string(*given));
+      job_feed feed;
+      feed.to = p_.buffers.find(into)->second;
+      feed.increment = change.by;
+      feed.count = static_cast<std::uint32_t>(*count);
+      if (!change.from.empty()) feed.from = p_.buffers.find(change.from)->second;
+      if (auto const kept = step_.histories().find(into); kept != step_.histories().end()) {
+        tensor_view expected{.type = data_type::int32, .rank = 2, .extents = {step_.runs(), *count}, .strides = {}};
+        set_dense_strides(expected);
+        auto const why = misfit(expected, kept->second);
+        if (!why.empty()) problem("history of " + quoted(into) + " " + why);
+        feed.history = kept->second;
+        result_.outputs.push_back({kept->second.data, span_bytes_of(kept->second)});
+      }
+      result_.feeds.push_back(feed);
+    }
+    for (auto const& [into, history] : step_.histories())
+      if (!step_.changes().contains(into)) problem("step values " + quoted(into) + " are kept, but never change");
+  }
+
+  /// The same checks on the step values as they are in the last run, where they are known: those that are advanced.
+  void check_last_contents(std::span<memory_range const> hidden) {
+    auto const first = result_.addresses;
+    std::vector<std::vector<std::int32_t>> last;
+    for (auto const& feed : result_.feeds) {
+      auto const* const from = reinterpret_cast<std::int32_t const*>(first[feed.to]);
+      auto& moved = last.emplace_back(from, from + feed.count);
+      for (auto& element : moved)
+        element = static_cast<std::int32_t>(static_cast<std::uint32_t>(element) +
+                                            static_cast<std::uint32_t>(feed.increment) * (result_.steps - 1));
+      result_.addresses[feed.to] = reinterpret_cast<std::byte*>(moved.data());
+    }
+    check_contents(hidden);
+    result_.addresses = first;
   }
 
   /// No memory that a submission writes may be known to it under a second name.

@@ -164,6 +164,8 @@ submission session_core::submit(program_id id, step const& s) {
                                             .addresses = std::move(bound.addresses),
                                             .memory = p.fixed,
                                             .values = std::move(bound.values),
+                                            .steps = bound.steps,
+                                            .feeds = std::move(bound.feeds),
                                             .finished = finished}));
   in_flight.push_back({.finished = finished, .outputs = std::move(bound.outputs)});
   return submission(finished);
@@ -179,6 +181,8 @@ std::unique_ptr<job> session_core::make_job(program_id id, step const& s) {
                                    .addresses = std::move(bound.addresses),
                                    .memory = p.fixed,
                                    .values = std::move(bound.values),
+                                   .steps = bound.steps,
+                                   .feeds = std::move(bound.feeds),
                                    .finished = nullptr});
 }
 

@@ -60,4 +60,24 @@ step& step::bind(std::string_view name, tensor_view const& memory) {
   return *this;
 }
 
+step& step::repeat(std::int64_t runs) {
+  runs_ = runs;
+  return *this;
+}
+
+step& step::carry(std::string_view from, std::string_view into) {
+  changes_.insert_or_assign(std::string(into), change{.from = std::string(from)});
+  return *this;
+}
+
+step& step::advance(std::string_view into, std::int32_t by) {
+  changes_.insert_or_assign(std::string(into), change{.from = {}, .by = by});
+  return *this;
+}
+
+step& step::keep(std::string_view into, tensor_view const& history) {
+  histories_.insert_or_assign(std::string(into), history);
+  return *this;
+}
+
 } // namespace mk

@@ -38,6 +38,22 @@ public:
   /// stays with the session until the submission is done.
   step& bind(std::string_view name, tensor_view const& memory);
 
+  /// Runs the program so many times, one run after another on the device, 1 or more. Live lengths and bindings stay;
+  /// step values change between runs as said by the next two.
+  step& repeat(std::int64_t runs);
+  /// After each run the int32 step values `into` become the output `from`, of as many elements.
+  step& carry(std::string_view from, std::string_view into);
+  /// After each run `by` is added to each of the int32 step values `into`.
+  step& advance(std::string_view into, std::int32_t by);
+  /// What the step values `into`, carried or advanced, are after each run: dense int32 [runs, elements].
+  step& keep(std::string_view into, tensor_view const& history);
+
+  /// How step values change between runs.
+  struct change {
+    std::string from; ///< the output that they become; empty: `by` is added
+    std::int32_t by = 0;
+  };
+
   /// Elements, dense in row-major order. `rank` is -1 where only their number is known.
   struct elements {
     std::vector<std::byte> bytes;
@@ -51,7 +67,14 @@ public:
   [[nodiscard]] by_name<elements> const& values() const noexcept { return values_; }
   [[nodiscard]] by_name<tensor_view> const& bindings() const noexcept { return bindings_; }
 
+  [[nodiscard]] std::int64_t runs() const noexcept { return runs_; }
+  [[nodiscard]] by_name<change> const& changes() const noexcept { return changes_; }
+  [[nodiscard]] by_name<tensor_view> const& histories() const noexcept { return histories_; }
+
 private:
+  std::int64_t runs_ = 1;
+  by_name<change> changes_;
+  by_name<tensor_view> histories_;
   by_name<std::int64_t> lives_;
   by_name<elements> values_;
   by_name<tensor_view> bindings_;

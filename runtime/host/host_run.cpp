@@ -22,8 +22,24 @@ host_run::host_run(host_shared& shared, host_program& program, std::unique_ptr<j
 
 void host_run::start(std::uint32_t epoch) noexcept {
   epoch_ = epoch;
+  remaining_.store(static_cast<std::uint32_t>(program_.active.size()), std::memory_order_relaxed);
   for (auto worker : program_.active)
     program_.positions[worker]->store(worker_position::pack(worker_position::running), std::memory_order_seq_cst);
+}
+
+bool host_run::prepare_next() noexcept {
+  for (auto const& feed : job_->feeds) {
+    auto* const to = reinterpret_cast<std::int32_t*>(job_->addresses[feed.to]);
+    auto const* const from = feed.from ? reinterpret_cast<std::int32_t const*>(job_->addresses[*feed.from]) : nullptr;
+    auto* const history = reinterpret_cast<std::int32_t*>(feed.history.data);
+    for (std::uint32_t i = 0; i < feed.count; ++i) {
+      to[i] = from != nullptr ? from[i]
+                              : static_cast<std::int32_t>(static_cast<std::uint32_t>(to[i]) +
+                                                          static_cast<std::uint32_t>(feed.increment));
+      if (history != nullptr) history[std::size_t(runs_) * feed.count + i] = to[i];
+    }
+  }
+  return ++runs_ < job_->steps;
 }
 
 void host_run::work(std::uint32_t worker, spinner& before) noexcept {

@@ -102,8 +102,10 @@ void thread_device::serve(lane& self, std::uint32_t worker) noexcept {
     run.work(worker, self.before_counter);
     if (!run.leave()) continue;
     std::lock_guard const lock(mutex_);
-    end_running();
-    start_next();
+    if (end_run())
+      start_run();
+    else
+      start_next();
   }
 }
 
@@ -117,27 +119,34 @@ void thread_device::start_next() {
     running_ = std::move(queue_.front());
     queue_.pop_front();
     current_ = running_.get();
-    auto& program = running_->program();
-    running_->start(program.epoch + 1);
-    if (program.active.empty()) end_running();
-    // The run may end, and the next one start, only after `mutex_` is free: `program` stays valid.
-    else
-      for (auto worker : program.active) give_turn(*lanes_[worker]);
+    start_run();
   }
   if (running_ == nullptr) idle_.notify_all();
 }
 
-void thread_device::end_running() {
-  auto const run = std::move(running_);
-  auto const finished = run->submitted().finished;
-  if (run->failure().empty()) {
-    run->program().epoch = run->epoch();
-    finished->finish(submission_state::done);
-  } else {
-    failure_ = run->failure();
-    finished->finish(submission_state::failed, failure_);
+void thread_device::start_run() {
+  auto& program = running_->program();
+  do {
+    running_->start(program.epoch + 1);
+    // The run may end, and the next one start, only after `mutex_` is free: `program` stays valid.
+    for (auto worker : program.active) give_turn(*lanes_[worker]);
+  } while (program.active.empty() && end_run());
+}
+
+bool thread_device::end_run() {
+  auto& run = *running_;
+  if (!run.failure().empty()) {
+    failure_ = run.failure();
+    run.submitted().finished->finish(submission_state::failed, failure_);
+    running_ = nullptr;
     cancel_queued(failure_);
+    return false;
   }
+  run.program().epoch = run.epoch();
+  if (run.prepare_next()) return true;
+  auto const ended = std::move(running_);
+  ended->submitted().finished->finish(submission_state::done);
+  return false;
 }
 
 void thread_device::cancel_queued(std::string const& reason) {

@@ -17,6 +17,8 @@ struct bound_step {
   std::vector<std::int64_t> live;
   std::vector<std::byte*> addresses; ///< of each buffer
   std::shared_ptr<std::byte const> values;
+  std::uint32_t steps = 1;
+  std::vector<job_feed> feeds;
   std::vector<memory_range> outputs; ///< memory of the caller that is written
 };
 

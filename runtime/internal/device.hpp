@@ -43,7 +43,7 @@ struct job {
   std::shared_ptr<void const> memory;      ///< constants, states and workspace that the addresses point into
   std::shared_ptr<std::byte const> values; ///< step values that the addresses point into
   std::uint32_t steps = 1;                 ///< runs, one after another
-  std::vector<job_feed> feeds{};             ///< done after each step but the last, histories after the last too
+  std::vector<job_feed> feeds{};           ///< done after each step but the last, histories after the last too
   std::shared_ptr<completion> finished;    ///< told when the job has ended, however it did
 };
 

@@ -57,7 +57,7 @@ class host_run {
 public:
   host_run(host_shared&, host_program&, std::unique_ptr<job>);
 
-  /// Takes the number of the submission, before any worker starts. No allocation: finishing threads start runs.
+  /// Takes the number of the run, before any worker starts. No allocation: finishing threads start runs.
   void start(std::uint32_t epoch) noexcept;
 
   /// Runs the records of one worker; returns when they are done or the run has been stopped.
@@ -65,6 +65,9 @@ public:
 
   /// One worker fewer; true for the last one, which then sees all that the others wrote.
   bool leave() noexcept { return remaining_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
+  /// After the last one left: changes the step values as the submission says; whether it is to run once more.
+  bool prepare_next() noexcept;
 
   /// After the last one left: whether the run was stopped, and why.
   [[nodiscard]] std::string const& failure() const noexcept { return failure_; }
@@ -105,6 +108,7 @@ private:
   std::unique_ptr<job> job_;
   std::vector<tensor_view> views_; ///< operands of all nodes
   std::uint32_t epoch_ = 0;
+  std::uint32_t runs_ = 0; ///< that have ended
   std::atomic<std::uint32_t> remaining_;
   std::atomic<bool> stopped_ = false;
   std::mutex failure_mutex_;

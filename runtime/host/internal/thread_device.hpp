@@ -54,7 +54,9 @@ private:
 
   // These are called with `mutex_` held, and allocate nothing but the text of a failure.
   void start_next();
-  void end_running();
+  void start_run();
+  /// Whether the submission is to run once more.
+  bool end_run();
   void cancel_queued(std::string const& reason);
 
   host_shared shared_;
