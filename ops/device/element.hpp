@@ -4,22 +4,32 @@
 /// rounding. Addresses come from `tensor_view::at`, which counts in 64 bits.
 
 #include <megakernels/ops/tensor.hpp>
-#include <megakernels/tylo/numbers.hpp>
+#include <megakernels/tylo/lane/convert.hpp>
 #include <megakernels/tylo/target.hpp>
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 namespace mk::handlers {
 
+/// `bytes_of` without a branch.
+TYLO_FN constexpr std::int64_t element_bytes(data_type type) {
+  constexpr std::uint32_t bytes = 0x4111224; // a digit for each type, fp32 in the last
+  return bytes >> 4 * static_cast<std::uint32_t>(type) & 7u;
+}
+static_assert([] {
+  for (std::int32_t type = 0; is_known(data_type{type}); ++type)
+    if (element_bytes(data_type{type}) != bytes_of(data_type{type})) return false;
+  return true;
+}());
+
 /// The value of an element. int32 is rounded to fp32, the rest is exact.
 template <class T> TYLO_FN float widen(T value) {
-  if constexpr (std::is_same_v<T, tylo::bf16>)
-    return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
-  else
+  if constexpr (std::is_arithmetic_v<T>)
     return static_cast<float>(value);
+  else
+    return tylo::widen(value);
 }
 
 /// The element of type T at an address.
@@ -45,21 +55,20 @@ TYLO_FN inline float load(data_type type, std::byte const* at) {
   }
 }
 
-/// Stores a number as an element of a floating type: nearest even, one rounding. Much code where it is inlined: one
-/// such place in a handler is enough.
+/// Stores a number as an element of a floating type: nearest even, one rounding.
 TYLO_FN inline void store(data_type type, std::byte* at, float value) {
   switch (type) {
   case data_type::bf16:
-    *reinterpret_cast<tylo::bf16*>(at) = tylo::bf16(value);
+    *reinterpret_cast<tylo::bf16*>(at) = tylo::narrow<tylo::bf16>(value);
     break;
   case data_type::fp16:
-    *reinterpret_cast<tylo::fp16*>(at) = tylo::fp16(value);
+    *reinterpret_cast<tylo::fp16*>(at) = tylo::narrow<tylo::fp16>(value);
     break;
   case data_type::e4m3:
-    *reinterpret_cast<tylo::e4m3*>(at) = tylo::e4m3(value);
+    *reinterpret_cast<tylo::e4m3*>(at) = tylo::narrow<tylo::e4m3>(value);
     break;
   case data_type::e5m2:
-    *reinterpret_cast<tylo::e5m2*>(at) = tylo::e5m2(value);
+    *reinterpret_cast<tylo::e5m2*>(at) = tylo::narrow<tylo::e5m2>(value);
     break;
   default:
     *reinterpret_cast<float*>(at) = value;
