@@ -70,6 +70,7 @@ private:
     auto const& t = p_.tensors[index];
     auto const where = "tensor " + quoted(t.name);
     expect(t.buffer < p_.buffers.size(), where, "its buffer does not exist");
+    expect(t.base >= -1, where, "its base does not exist");
     expect(is_known(t.desc.type), where, "unknown data type");
     expect(t.desc.rank >= 1 && t.desc.rank <= max_rank, where, "its rank is not from 1 to 4");
     for (std::size_t i = 0; i < static_cast<std::size_t>(t.desc.rank); ++i) {
@@ -80,7 +81,7 @@ private:
       expect(e.reserved == 0, where, "reserved bits are set");
     }
     auto const& buffer = p_.buffers[t.buffer];
-    auto const bytes = span_bytes(t.desc);
+    auto const bytes = checked_span(t, where);
     expect(bytes <= buffer.bytes && t.offset <= buffer.bytes - bytes, where,
            "leaves its buffer " + quoted(buffer.name) + " of " + std::to_string(buffer.bytes) + " bytes");
     expect(t.offset % static_cast<std::uint64_t>(tylo::bytes_of(t.desc.type)) == 0, where, "is not aligned");
@@ -89,6 +90,14 @@ private:
              "is a second root of its buffer");
     else
       check_window(t, where);
+  }
+
+  static std::uint64_t checked_span(program::tensor const& t, std::string const& where) {
+    try {
+      return span_bytes(t.desc);
+    } catch (program_error const& e) {
+      fail(where + ": " + e.what());
+    }
   }
 
   void check_window(program::tensor const& t, std::string const& where) const {
@@ -199,13 +208,12 @@ private:
     expect(next == p_.records.size(), "workers", "their lists are not all records");
     expect(!p_.workers.empty(), "workers", "there is none");
 
+    check_lists();
     std::vector<std::uint64_t> signals(p_.counters.size());
     for (std::size_t i = 0; i < p_.records.size(); ++i) {
       auto const& r = p_.records[i];
       auto const where = "record " + std::to_string(i);
       expect(r.node < p_.nodes.size(), where, "unknown node");
-      expect(r.wait_count <= 2 || list_fits(r.wait[0], r.wait_count), where, "its waits leave the list");
-      expect(r.signal_count <= 1 || list_fits(r.signal, r.signal_count), where, "its signals leave the list");
       for (auto counter : waits_of(p_, r)) expect(counter < p_.counters.size(), where, "waits on an unknown counter");
       for (auto counter : signals_of(p_, r)) {
         expect(counter < p_.counters.size(), where, "signals an unknown counter");
@@ -216,6 +224,19 @@ private:
       if (signals[c] != p_.counters[c] || signals[c] == 0)
         fail("counter " + std::to_string(c) + " expects " + std::to_string(p_.counters[c]) + " signals and gets " +
              std::to_string(signals[c]));
+  }
+
+  /// Were lists shared, a small file could name more waits than anyone can look at.
+  void check_lists() const {
+    std::uint64_t entries = 0;
+    for (std::size_t i = 0; i < p_.records.size(); ++i) {
+      auto const& r = p_.records[i];
+      auto const where = "record " + std::to_string(i);
+      expect(r.wait_count <= 2 || list_fits(r.wait[0], r.wait_count), where, "its waits leave the list");
+      expect(r.signal_count <= 1 || list_fits(r.signal, r.signal_count), where, "its signals leave the list");
+      entries += (r.wait_count > 2 ? r.wait_count : 0u) + (r.signal_count > 1 ? r.signal_count : 0u);
+    }
+    expect(entries <= p_.overflow.size(), "records", "their lists of waits and signals overlap");
   }
 
   bool list_fits(std::uint32_t first, std::uint32_t count) const {
