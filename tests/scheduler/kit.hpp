@@ -15,6 +15,12 @@
 
 namespace mk::kit {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool sanitized = true; ///< times mean nothing, and long tests are cut short
+#else
+inline constexpr bool sanitized = false;
+#endif
+
 /// The text of the error of type Error that f throws; empty (and a failure) where it throws none.
 template <class Error, class F> std::string text_of(F f) {
   try {
