@@ -144,7 +144,7 @@ TEST(rows, partial_sums_are_joined_in_one_order) {
     for (std::int64_t i = 0; i < count; ++i) terms.push_back(static_cast<float>(r.uniform()));
     float partial[32] = {};
     for (std::size_t i = 0; i < terms.size(); ++i) partial[i % 32] += terms[i];
-    for (std::size_t half : {16, 8, 4, 2, 1})
+    for (std::size_t half = 16; half > 0; half /= 2)
       for (std::size_t i = 0; i < half; ++i) partial[i] += partial[i + half];
     EXPECT_EQ(sum<float>(count, [&](std::int64_t i) { return terms[static_cast<std::size_t>(i)]; }), partial[0]);
   }
