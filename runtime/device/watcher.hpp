@@ -36,31 +36,37 @@ private:
   TYLO_FN void await(decoded_task const& t, std::uint32_t counter) {
     auto* const word = t.program->counters + counter;
     auto const needed = t.program->expected[counter] * t.multiple;
-    std::uint64_t since = 0;
-    std::uint32_t progress = 0;
+    patience left;
     for (std::uint32_t seen = 0;;) {
       for (unsigned i = 0; i < polls; ++i) {
         seen = tylo::load_acquire(word);
         if (static_cast<std::int32_t>(seen - needed) >= 0) return;
       }
       bool const others_gave_up = tylo::load_relaxed(&a_.state->abort.value) != 0;
-      if (!others_gave_up && !gives_up(since, progress)) continue;
+      if (!others_gave_up && !ends(left)) continue;
       report(t, counter, seen, needed);
       if (!others_gave_up) raise_abort();
       return;
     }
   }
 
-  /// Whether no worker has finished a task for the bound. `since` is 0 at first.
-  TYLO_FN bool gives_up(std::uint64_t& since, std::uint32_t& progress) {
+  /// When a wait last saw workers make progress.
+  struct patience {
+    std::uint64_t looked = 0;
+    std::uint64_t moved = 0;
+    std::uint32_t tasks = 0; ///< that all workers had done then
+  };
+
+  /// Whether no worker has finished a task for the bound. Looks at all workers eight times in that time.
+  TYLO_FN bool ends(patience& p) {
     auto const now = tylo::clock_ns();
-    if (since != 0 && now - since < a_.wait_ns) return false;
-    std::uint32_t sum = 0;
-    for (unsigned w = 0; w < tylo::cta_count(); ++w) sum += tylo::load_relaxed(&a_.progress[w].value);
-    bool const stuck = since != 0 && sum == progress;
-    progress = sum;
-    since = now;
-    return stuck;
+    if (p.looked != 0 && now - p.looked < a_.wait_ns / 8) return false;
+    std::uint32_t tasks = 0;
+    for (unsigned w = 0; w < tylo::cta_count(); ++w) tasks += tylo::load_relaxed(&a_.progress[w].value);
+    if (p.looked == 0 || tasks != p.tasks) p.moved = now;
+    p.looked = now;
+    p.tasks = tasks;
+    return now - p.moved >= a_.wait_ns;
   }
 
   TYLO_FN void report(decoded_task const& t, std::uint32_t counter, std::uint32_t seen, std::uint32_t needed) {
