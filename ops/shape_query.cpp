@@ -2,6 +2,7 @@
 #include <megakernels/ops/operation.hpp>
 #include <megakernels/ops/shape_query.hpp>
 
+#include <algorithm>
 #include <sstream>
 
 namespace mk {
@@ -86,8 +87,14 @@ output_shape shape_query::make(data_type type, std::initializer_list<axis_ref> a
   output_shape result{
       .desc = {.type = type, .rank = static_cast<std::int32_t>(axes.size()), .extents = {}, .strides = {}}, .axes = {}};
   std::size_t at = 0;
+  std::int64_t bytes = bytes_of(type);
   for (auto const& ref : axes) {
-    result.desc.extents[at] = axis(ref.slot, ref.axis);
+    auto const& length = axis(ref.slot, ref.axis);
+    // Also an axis of length 0 must not hide that the others are absurd: strides are products of them.
+    if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(length.capacity, 1), &bytes))
+      fail("the output has 2^63 bytes or more (axis '" + axis_name(ref.slot, ref.axis) + "' is " +
+           std::to_string(length.capacity) + ")");
+    result.desc.extents[at] = length;
     result.axes[at++] = axis_name(ref.slot, ref.axis);
   }
   set_dense_strides(result.desc);

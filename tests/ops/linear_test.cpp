@@ -216,6 +216,16 @@ TEST(linear, regions_are_what_a_task_touches) {
   }
 }
 
+/// Shapes may come from a corrupted file: descriptions alone, there is no memory of that size.
+TEST(linear, an_output_too_large_to_address_is_refused) {
+  kit::tensor x, w;
+  x.desc = {
+      .type = data_type::bf16, .rank = 2, .extents = {extent{std::int64_t(1) << 40}, extent{4}}, .strides = {4, 1}};
+  w.desc = {
+      .type = data_type::bf16, .rank = 2, .extents = {extent{std::int64_t(1) << 22}, extent{4}}, .strides = {4, 1}};
+  kit::expect_mentions(kit::refusal<linear>({}, {{linear::x, x}, {linear::weight, w}}), {"2^63", "4194304"});
+}
+
 TEST(linear, refusals) {
   auto const x = kit::blank(data_type::bf16, {4, 32}), w = kit::blank(data_type::bf16, {16, 32});
   auto const of = [&](linear::arguments const& a, std::vector<std::pair<int, tensor>> more) {
