@@ -42,17 +42,19 @@ task task_of(program::node const& node, work_shape const& work, record const& r)
 std::uint64_t span_bytes(tensor_desc const& desc) {
   __extension__ using wide = __int128;
   constexpr wide limit = wide(1) << 62;
-  wide last = 0;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(desc.rank); ++i) {
+  auto const rank = static_cast<std::size_t>(desc.rank);
+  wide elements = 1;
+  for (std::size_t i = 0; i < rank; ++i) {
     auto const capacity = desc.extents[i].capacity;
     if (capacity < 0 || desc.strides[i] < 0)
       throw program_error("tensor with a negative extent or stride on axis " + std::to_string(i));
-    last += wide(capacity > 0 ? capacity - 1 : 0) * desc.strides[i];
-    if (last > limit) throw program_error("tensor of more than 2^62 bytes, from axis " + std::to_string(i));
+    elements += wide(capacity > 0 ? capacity - 1 : 0) * desc.strides[i];
+    if (elements * tylo::bytes_of(desc.type) > limit)
+      throw program_error("tensor of more than 2^62 bytes, from axis " + std::to_string(i));
   }
-  for (std::size_t i = 0; i < static_cast<std::size_t>(desc.rank); ++i)
+  for (std::size_t i = 0; i < rank; ++i)
     if (desc.extents[i].capacity == 0) return 0;
-  return static_cast<std::uint64_t>((last + 1) * tylo::bytes_of(desc.type));
+  return static_cast<std::uint64_t>(elements * tylo::bytes_of(desc.type));
 }
 
 } // namespace mk

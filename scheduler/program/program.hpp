@@ -108,7 +108,7 @@ std::vector<tensor_desc> operands_of(program const&, program::node const&);
 task task_of(program::node const&, work_shape const&, record const&);
 
 /// Bytes from the first to one past the last element of a tensor of full capacity; 0 if it has no elements.
-/// Throws program_error where that does not fit in 63 bits or a stride or extent is negative.
+/// Throws program_error where that is more than 2^62 or a stride or extent is negative.
 std::uint64_t span_bytes(tensor_desc const&);
 
 } // namespace mk
