@@ -13,6 +13,9 @@ constexpr std::int64_t row_cuts_per_worker = 4;
 /// A task should last this many times the cost of having it.
 constexpr double least_task_costs = 2;
 
+/// A program keeps tile sizes below 2^31.
+constexpr std::int64_t largest_tile = std::int64_t(1) << 30;
+
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0); }
 
 double seconds_of(cost const& c, machine const& m) {
@@ -24,13 +27,14 @@ void choose_tiles(tiling::node& n, double seconds, machine const& m) {
   auto const units = ceil_div(n.work.columns, n.work.column_granule);
   auto const worth = static_cast<std::int64_t>(std::min(1e9, seconds / (least_task_costs * m.task_seconds)));
   auto const wanted = std::clamp<std::int64_t>(worth, 1, m.workers);
-  auto const unit_tiles = ceil_div(units, std::min(units, wanted));
+  auto const unit_tiles = std::min(ceil_div(units, std::min(units, wanted)), largest_tile / n.work.column_granule);
   n.tile_columns = unit_tiles * n.work.column_granule;
-  n.tile_rows = rows;
+  n.tile_rows = n.work.rows_divisible ? std::min(rows, largest_tile) : rows;
   auto const column_tiles = ceil_div(units, unit_tiles);
   if (column_tiles >= wanted || !n.work.rows_divisible) return;
   auto const row_tiles = std::clamp<std::int64_t>(ceil_div(row_cuts_per_worker * wanted, column_tiles), 1, rows);
-  n.tile_rows = ceil_div(rows, std::min(row_tiles, std::max<std::int64_t>(1, worth / column_tiles)));
+  auto const row_cut = ceil_div(rows, std::min(row_tiles, std::max<std::int64_t>(1, worth / column_tiles)));
+  n.tile_rows = std::min(n.tile_rows, row_cut);
 }
 
 } // namespace
