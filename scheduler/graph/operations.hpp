@@ -21,21 +21,21 @@ namespace mk::build {
 
 /// A paged cache of keys and values (`megakernels/ops/paged_cache.hpp` tells its layout).
 struct paged_kv {
-  value k;
-  value v;
-  value block_table;
+  value k{};
+  value v{};
+  value block_table{};
 };
 
 /// Which token of which sequence each row of a ragged batch is.
 struct batch_rows {
-  value sequence;
-  value position;
+  value sequence{};
+  value position{};
 };
 
 /// The outputs of attention over all keys, or over each part of them.
 struct attention_state {
-  value o;
-  value lse; ///< absent unless asked for
+  value o{};
+  value lse{}; ///< absent unless asked for
 };
 
 struct embedding_options {
@@ -117,11 +117,11 @@ value softmax(graph&, std::string name, value x, softmax_options const& = {});
 
 /// How a token is drawn for each row; all are step values or inputs.
 struct sampling {
-  value temperature;
-  value top_k;
-  value top_p;
-  value seed;
-  value counter;
+  value temperature{};
+  value top_k{};
+  value top_p{};
+  value seed{};
+  value counter{};
 };
 /// The token of each row.
 value sample(graph&, std::string name, value logits, sampling const&);
