@@ -33,9 +33,9 @@ void expect_paged_cache(shape_query const&, paged_slots);
 void expect_index_table(shape_query const&, int slot, int other_slot, int other_axis);
 
 /// An element of an int32 table.
-template <class... Index> std::int32_t index_at(tensor_view const& table, Index... index) {
+template <class... Index> TYLO_FN std::int32_t index_at(tensor_view const& table, Index... index) {
   std::int32_t value;
-  std::memcpy(&value, table.at(index...), sizeof value);
+  std::memcpy(&value, __builtin_assume_aligned(table.at(index...), alignof(std::int32_t)), sizeof value);
   return value;
 }
 
@@ -48,16 +48,21 @@ struct paged_cache {
   std::int64_t sequences = 0;
   std::int64_t blocks_per_sequence = 0;
 
-  paged_cache(tensor_view const& cache, tensor_view const& block_table)
+  TYLO_FN paged_cache(tensor_view const& cache, tensor_view const& block_table)
       : blocks(cache.extent(0)), block_size(cache.extent(1)), kv_heads(cache.extent(2)), head_dim(cache.extent(3)),
         sequences(block_table.extent(0)), blocks_per_sequence(block_table.extent(1)) {}
 
-  std::int64_t capacity() const { return blocks_per_sequence * block_size; }
-  bool has_sequence(std::int64_t sequence) const { return sequence >= 0 && sequence < sequences; }
+  TYLO_FN std::int64_t capacity() const { return blocks_per_sequence * block_size; }
+  TYLO_FN bool has_sequence(std::int64_t sequence) const { return sequence >= 0 && sequence < sequences; }
+
+  /// The column of a sequence's table that a position belongs to. Division of 64-bit numbers is long on a GPU.
+  TYLO_FN std::int64_t column_of(std::uint32_t position) const {
+    return block_size <= 0xFFFFFFFF ? position / static_cast<std::uint32_t>(block_size) : 0;
+  }
 
   /// The block in a column of a sequence's table, or -1 where the entry is none. The coordinates must be within the
   /// table.
-  std::int64_t block_of(tensor_view const& block_table, std::int64_t sequence, std::int64_t column) const {
+  TYLO_FN std::int64_t block_of(tensor_view const& block_table, std::int64_t sequence, std::int64_t column) const {
     std::int64_t const block = index_at(block_table, sequence, column);
     return block >= 0 && block < blocks ? block : -1;
   }
