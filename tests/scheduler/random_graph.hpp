@@ -21,12 +21,17 @@ namespace mk::kit {
 /// Bytes of a leaf at full capacity, as its description lays them out.
 using contents = std::map<std::string, std::vector<std::byte>>;
 
+/// Which results of a random graph are outputs.
+enum class shown { some, all };
+
 class random_graph {
 public:
-  explicit random_graph(std::uint64_t seed) : r_(seed), made_(std::make_unique<graph>("random")) {
+  /// The same seed gives the same graph, whatever is shown.
+  explicit random_graph(std::uint64_t seed, shown what = shown::some)
+      : r_(seed), made_(std::make_unique<graph>("random")) {
     add_groups();
     for (auto steps = r_.integer(2, 12); steps > 0; --steps) add_something();
-    name_outputs();
+    name_outputs(what);
   }
 
   graph const& get() const { return *made_; }
@@ -299,17 +304,20 @@ private:
                                            .type = maybe_type()};
     auto const q = project(in, width * r_.integer(1, 3));
     auto state = build::attention(g(), fresh("attention"), q, c.kv, rows, c.length, options);
+    if (options.splits > 1) parts_.insert(parts_.end(), {state.o, state.lse});
     if (options.splits > 1) state = build::merge(g(), fresh("merge"), state, {.lse = options.lse, .type = any_type()});
     keep(in, state.o);
     if (options.lse) results_.push_back(state.lse);
   }
 
-  void name_outputs() {
+  void name_outputs(shown what) {
     if (results_.empty()) return;
     g().output("last", results_.back());
     results_.pop_back();
     for (auto const& v : results_)
-      if (r_.chance(25)) g().output(fresh("out"), v);
+      if (auto const name = fresh("out"); r_.chance(25) || what == shown::all) g().output(name, v);
+    if (what == shown::all)
+      for (auto const& v : parts_) g().output(fresh("part"), v);
   }
 
   static inline std::vector<data_type> const types_{data_type::fp32, data_type::fp32, data_type::fp32, data_type::bf16,
@@ -321,6 +329,7 @@ private:
   std::vector<group> groups_;
   std::vector<cache> caches_;
   std::vector<value> results_;
+  std::vector<value> parts_; // states of parts of the keys, which only a merge reads
   std::vector<std::function<void()>> redraw_;
   int count_ = 0;
 };
