@@ -11,6 +11,9 @@ model_file=SmolLM2-135M-Instruct.Q4_1.gguf
 model_bytes=98362432
 model_sha256=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
 
+# Of the packages nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm, where none is of the toolkit's release.
+cuda_tools_version=13.2.78
+
 say() { echo "mk: $*" >&2; }
 setting_up() { say "set-up: $*"; }
 fail() {
@@ -94,6 +97,46 @@ PYTHON
     fail "$model_file is not the file that this project was tested with (SHA-256 differs)"
   mv -- "$folder/$model_file" "$cache/$model_file"
 )
+
+# Exports where nvcc is, as CMake reads it. Fails where there is none.
+find_nvcc() {
+  CUDACXX=${CUDACXX:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)} && export CUDACXX
+}
+
+need_nvcc() {
+  find_nvcc || fail "the device cuda is built with nvcc, and there is none on the PATH or in /usr/local/cuda/bin"
+}
+
+toolkit_version() { "$CUDACXX" --version | sed -nE 's/.*, V([0-9.]+)$/\1/p'; }
+
+# cuobjdump and nvdisasm, which a toolkit may lack: from PyPI, of the toolkit's release where that is offered.
+install_cuda_tools() {
+  local release folder path
+  release=$(toolkit_version | cut -d. -f1-2)
+  folder=$cache/cuda-tools-$release
+  path=$PATH:$(dirname -- "$CUDACXX"):$folder/bin
+  if ! PATH=$path command -v cuobjdump >/dev/null || ! PATH=$path command -v nvdisasm >/dev/null; then
+    with_lock "$cache/lock" download_cuda_tools "$release" "$folder"
+  fi
+}
+
+download_cuda_tools() {
+  local release=$1 folder=$2 version tool
+  [[ ! -x $folder/bin/nvdisasm ]] || return 0
+  setting_up "fetching cuobjdump and nvdisasm into $folder"
+  python3 -m venv --clear -- "$folder" >&2 || fail "could not make a Python environment"
+  for version in "$release.*" "$cuda_tools_version"; do
+    if "$folder/bin/pip" install --quiet --no-deps --no-input "nvidia-cuda-cuobjdump==$version" \
+      "nvidia-cuda-nvdisasm==$version" </dev/null >"$folder/log" 2>&1; then
+      for tool in cuobjdump nvdisasm; do
+        ln -sf -- "$folder"/lib/python*/site-packages/nvidia/cu*/bin/$tool "$folder/bin/$tool"
+      done
+      return 0
+    fi
+  done
+  cat -- "$folder/log" >&2
+  fail "could not install cuobjdump and nvdisasm"
+}
 
 # build PRESET [TARGET...]: by default everything of the preset.
 build() { with_lock "build/$1.lock" build_unlocked "$@"; }

@@ -20,24 +20,37 @@ run_tests() {
   esac
 }
 
+# With nvcc everything is built once, in the preset that also has the CUDA code.
 run_all() {
-  local results=(dev) nvcc
+  local preset=dev
   install_packages
   (fetch_model) || left_out+=("the tests of the real model: it could not be fetched")
-
-  build dev
-  run_ctest dev "$@"
-
-  if nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null); then
-    export CUDACXX=$nvcc
-    build cuda cuda-checks
-    run_ctest cuda --label-regex '^cuda$' --no-tests=ignore
-    results+=(cuda)
+  if find_nvcc; then
+    preset=cuda
+    (install_cuda_tools) || left_out+=("the machine code of the kernels: what reads it could not be fetched")
     [[ -e /dev/nvidiactl ]] || left_out+=("the tests on a GPU: this machine has none")
   else
     left_out+=("the CUDA code: there is no nvcc")
   fi
-  summarize "${results[@]}"
+  build "$preset"
+  run_ctest "$preset" "$@"
+  python3 tools/gpu_receipt.py
+  summarize "$preset"
+}
+
+# On a machine without a GPU it builds the programs and says how another machine runs them.
+run_gpu_tests() {
+  local programs runner
+  install_packages
+  need_nvcc
+  (fetch_model) || say "the real model could not be fetched"
+  build cuda gpu-tests
+  mapfile -t programs < <(sed 's|^|build/cuda/|' build/cuda/gpu-tests.txt)
+  runner=(python3 tools/gpu_tests.py --out tests/cuda/receipt.json --hash "$(python3 tools/device_hash.py)"
+    --toolkit "$(toolkit_version)" --commit "$(git -c safe.directory='*' rev-parse HEAD)"
+    --binaries "${programs[@]}")
+  [[ -e /dev/nvidiactl ]] || fail "this machine has no GPU; take the programs to one that has, and run: ${runner[*]}"
+  "${runner[@]}"
 }
 
 run_sanitizers() {
