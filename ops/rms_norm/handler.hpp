@@ -4,6 +4,7 @@
 
 #include <megakernels/ops/device/element.hpp>
 #include <megakernels/ops/device/reduce.hpp>
+#include <megakernels/ops/device/rolled.hpp>
 #include <megakernels/ops/handler.hpp>
 #include <megakernels/ops/rms_norm/rms_norm.hpp>
 
@@ -19,13 +20,13 @@ template <> struct handler<rms_norm> {
     auto const width = x.extent(1);
     for (auto row = t.row_begin; row < t.row_end; ++row) {
       float squares = 0;
-      for (std::int64_t i = context.thread(); i < width; i += Context::threads) {
+      MK_ROLLED for (std::int64_t i = context.thread(); i < width; i += Context::threads) {
         auto const value = handlers::load(x.type, x.at(row, i));
         squares = std::fma(value, value, squares);
       }
       squares = handlers::team_sum(context, squares, context.template scratch<float>());
       auto const scale = 1.0f / std::sqrt(squares / static_cast<float>(width) + a.epsilon);
-      for (std::int64_t i = context.thread(); i < width; i += Context::threads) {
+      MK_ROLLED for (std::int64_t i = context.thread(); i < width; i += Context::threads) {
         auto const gain = weight.present() ? handlers::load(weight.type, weight.at(i)) : 1.0f;
         handlers::store(y.type, y.at(row, i), handlers::load(x.type, x.at(row, i)) * scale * gain);
       }

@@ -4,6 +4,7 @@
 
 #include <megakernels/ops/device/element.hpp>
 #include <megakernels/ops/device/reduce.hpp>
+#include <megakernels/ops/device/rolled.hpp>
 #include <megakernels/ops/handler.hpp>
 #include <megakernels/ops/softmax/softmax.hpp>
 
@@ -25,14 +26,17 @@ template <> struct handler<softmax> {
         return a.scale < 0 ? -v : v;
       };
       float most = -infinity;
-      for (std::int64_t i = context.thread(); i < width; i += Context::threads)
+      MK_ROLLED for (std::int64_t i = context.thread(); i < width; i += Context::threads) {
         most = handlers::larger{}(most, ranked(number(i), a.scale));
+      }
       most = handlers::team_max(context, most, slots);
 
       float sum = 0;
-      for (std::int64_t i = context.thread(); i < width; i += Context::threads) sum += term(number(i), most, a.scale);
+      MK_ROLLED for (std::int64_t i = context.thread(); i < width; i += Context::threads) {
+        sum += term(number(i), most, a.scale);
+      }
       sum = handlers::team_sum(context, sum, slots);
-      for (std::int64_t i = context.thread(); i < width; i += Context::threads) {
+      MK_ROLLED for (std::int64_t i = context.thread(); i < width; i += Context::threads) {
         auto const share = term(number(i), most, a.scale) / sum;
         handlers::store(y.type, y.at(row, i),
                         most == infinity    ? std::numeric_limits<float>::quiet_NaN()
