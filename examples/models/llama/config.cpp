@@ -2,8 +2,10 @@
 
 #include <megakernels/ops/error.hpp>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <initializer_list>
-#include <limits>
 #include <set>
 
 namespace mk::llama {
@@ -37,14 +39,14 @@ public:
     for (auto e : tensor.extents) found += (found.empty() ? "" : " x ") + std::to_string(e);
     for (auto e : extents) wanted += (wanted.empty() ? "" : " x ") + std::to_string(e);
     if (found != wanted)
-      throw file_error(file_.name() + ": tensor '" + name + "' is " + found + ", expected " + wanted);
+      throw file_error(file_.name() + ": tensor " + printable(name) + " is " + found + ", expected " + wanted);
   }
 
   void expect_no_other() const {
     for (auto const& tensor : file_.tensors())
       if (!named_.contains(std::string(tensor.name)))
-        throw file_error(file_.name() + ": tensor '" + std::string(tensor.name) +
-                         "' is not part of the network that this program knows");
+        throw file_error(file_.name() + ": tensor " + printable(tensor.name) +
+                         " is not part of the network that this program knows");
   }
 
 private:
@@ -80,14 +82,63 @@ void check_tensors(gguf_file const& file, config const& c) {
   check.expect_no_other();
 }
 
+/// Keys that this program understands, and some that say nothing about the result.
+constexpr std::array<std::string_view, 21> known_keys = {
+    "block_count",
+    "embedding_length",
+    "feed_forward_length",
+    "context_length",
+    "vocab_size",
+    "tensor_data_layout",
+    "expert_count",
+    "expert_used_count",
+    "attention.head_count",
+    "attention.head_count_kv",
+    "attention.key_length",
+    "attention.value_length",
+    "attention.layer_norm_rms_epsilon",
+    "rope.dimension_count",
+    "rope.freq_base",
+    "rope.scale_linear",
+    "rope.scaling.type",
+    "rope.scaling.factor",
+    "rope.scaling.original_context_length",
+    "rope.scaling.finetuned",
+    "attention.causal",
+};
+
+void check_keys(gguf_file const& file) {
+  constexpr std::string_view prefix = "llama.";
+  for (auto const& entry : file.entries())
+    if (entry.key.starts_with(prefix) && std::ranges::count(known_keys, entry.key.substr(prefix.size())) == 0)
+      file.refuse(entry.key, "is not known: it may change the network");
+  for (std::string_view const key : {"llama.expert_count", "llama.expert_used_count"})
+    if (auto const count = file.optional_unsigned(key); count && *count != 0)
+      file.refuse(key, "is " + std::to_string(*count) + ": mixtures of experts are not known");
+  if (!file.optional_bool("llama.attention.causal").value_or(true))
+    file.refuse("llama.attention.causal", "is false, expected true");
+}
+
+/// Scaling of the llama3 kind is the tensor rope_freqs.weight; what metadata names beside it is another formula.
 void check_scaling(gguf_file const& file) {
-  // Scaling by divisors (rope_freqs.weight) is a tensor; what metadata names beside it is another formula.
-  auto const type = file.optional_string("llama.rope.scaling.type");
+  constexpr auto type_key = "llama.rope.scaling.type";
+  auto const type = file.optional_string(type_key);
   if (type && *type != "none" && *type != "llama3")
-    file.refuse("llama.rope.scaling.type", "is '" + std::string(*type) + "', expected 'none' or 'llama3'");
-  auto const factor = file.optional_float("llama.rope.scale_linear");
-  if (factor && *factor != 1.0)
-    file.refuse("llama.rope.scale_linear", "is " + std::to_string(*factor) + ": linear scaling is not known");
+    file.refuse(type_key, "is " + printable(*type) + ", expected \"none\" or \"llama3\"");
+  if (type == "llama3" && file.find_tensor("rope_freqs.weight") == nullptr)
+    file.refuse(type_key, "is \"llama3\", but the tensor \"rope_freqs.weight\" is missing");
+  // A factor without a type means linear scaling. Writers put 0 for none.
+  if (type) return;
+  for (std::string_view const key : {"llama.rope.scaling.factor", "llama.rope.scale_linear"})
+    if (auto const factor = file.optional_float(key); factor && *factor != 1.0 && *factor != 0.0)
+      file.refuse(key, "is " + std::to_string(*factor) + ": linear scaling is not known");
+}
+
+float checked(gguf_file const& file, std::string_view key, double value, double least) {
+  auto const number = static_cast<float>(value);
+  if (!std::isfinite(number) || !(value >= least))
+    file.refuse(key, "is " + std::to_string(value) + ", expected " + std::to_string(least) + " or more");
+  return number;
 }
 
 } // namespace
@@ -99,11 +150,13 @@ std::string layer_tensor(std::int64_t layer, std::string_view part) {
 config read_config(gguf_file const& file) {
   auto const architecture = file.required_string("general.architecture");
   if (architecture != "llama")
-    file.refuse("general.architecture", "is '" + std::string(architecture) + "', expected 'llama'");
+    file.refuse("general.architecture", "is " + printable(architecture) + ", expected \"llama\"");
+  check_keys(file);
   check_scaling(file);
 
   constexpr std::uint64_t most = 1u << 24;
   config c;
+  c.name = file.optional_string("general.name").value_or(file.name());
   c.layers = required(file, "llama.block_count", 4096);
   c.hidden = required(file, "llama.embedding_length", most);
   c.heads = required(file, "llama.attention.head_count", most);
@@ -121,12 +174,21 @@ config read_config(gguf_file const& file) {
   c.feed_forward = required(file, "llama.feed_forward_length", most);
   c.context = required(file, "llama.context_length", std::uint64_t(1) << 30);
   c.rotary_dim = optional(file, "llama.rope.dimension_count", most, c.head_dim);
-  c.epsilon = static_cast<float>(file.required_float("llama.attention.layer_norm_rms_epsilon"));
-  c.theta = static_cast<float>(file.optional_float("llama.rope.freq_base").value_or(10000.0));
+  if (c.rotary_dim > c.head_dim || c.rotary_dim % 2 != 0)
+    file.refuse("llama.rope.dimension_count", "is " + std::to_string(c.rotary_dim) +
+                                                  ", expected an even number up to the size of a head, " +
+                                                  std::to_string(c.head_dim));
+  constexpr auto epsilon_key = "llama.attention.layer_norm_rms_epsilon";
+  c.epsilon = checked(file, epsilon_key, file.required_float(epsilon_key), 0);
+  constexpr auto theta_key = "llama.rope.freq_base";
+  c.theta = checked(file, theta_key, file.optional_float(theta_key).value_or(10000.0), 1);
   auto const& embedding = file.required_tensor("token_embd.weight");
   if (embedding.extents.size() != 2 || embedding.extents[0] < 1 || embedding.extents[0] > most)
-    throw file_error(file.name() + ": tensor 'token_embd.weight' is not a table of 1 to 2^24 rows");
+    throw file_error(file.name() + ": tensor \"token_embd.weight\" is not a table of 1 to 2^24 rows");
   c.vocabulary = static_cast<std::int64_t>(embedding.extents[0]);
+  if (auto const size = optional(file, "llama.vocab_size", most, c.vocabulary); size != c.vocabulary)
+    file.refuse("llama.vocab_size", "is " + std::to_string(size) + ", but the tensor \"token_embd.weight\" has " +
+                                        std::to_string(c.vocabulary) + " rows");
   c.tied = file.find_tensor("output.weight") == nullptr;
   c.divisors = file.find_tensor("rope_freqs.weight") != nullptr;
   c.qkv_bias = file.find_tensor(layer_tensor(0, "attn_q.bias")) != nullptr;

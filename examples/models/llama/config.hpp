@@ -12,6 +12,7 @@ namespace mk::llama {
 /// Sizes and constants of a decoder-only transformer of the Llama family: RMS norms, rotary embeddings on neighbouring
 /// pairs (as GGUF files store their rows), grouped-query attention, gated SiLU feed-forward layers.
 struct config {
+  std::string name; ///< of the model, or its file where it has none
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
@@ -29,7 +30,9 @@ struct config {
 };
 
 /// Reads and checks the metadata and the shapes of all tensors. Throws file_error naming the key or tensor, its value
-/// and what was expected: another architecture, scaling or tensor than this family has is refused, never ignored.
+/// and what was expected: another architecture, key, scaling or tensor than this family has is refused, never ignored.
+/// Without `attention.head_count_kv` there are as many as heads; without `attention.key_length` heads share the width;
+/// without `rope.freq_base` it is 10000; without the tensor output.weight the embedding table is the output projection.
 config read_config(gguf_file const&);
 
 /// Name of a tensor of one layer: "blk.<layer>.<part>".
