@@ -27,9 +27,15 @@ public:
   /// `programs` is not empty; `vocabulary` as in the model's config.
   generator(session&, std::vector<loaded_program> programs, std::int64_t vocabulary);
 
-  /// Appends tokens to the sequence and returns the token drawn after them, or -1 where the logits hold no number to
-  /// draw from. Throws submit_error where the context is full.
+  /// Appends tokens to the sequence, without an answer. Throws submit_error where the context is full.
+  void append(std::span<std::int32_t const> tokens);
+
+  /// Appends tokens, one or more, and returns the token drawn after them, or -1 where the logits hold no number to draw
+  /// from. Throws submit_error for no tokens and where the context is full.
   std::int32_t feed(std::span<std::int32_t const> tokens, sampling const&);
+
+  /// Most tokens that are fed in one submission.
+  std::int64_t chunk() const { return programs_.back().serves.tokens; }
 
   /// Positions used so far, and the most there can be.
   std::int64_t length() const { return length_; }
@@ -40,6 +46,8 @@ public:
 
 private:
   loaded_program const& program_for(std::int64_t tokens) const;
+  void expect_room(std::size_t tokens) const;
+  void submit(std::span<std::int32_t const> tokens, std::int64_t outputs, sampling const&);
 
   session& session_;
   std::vector<loaded_program> programs_; // by rising number of tokens
@@ -53,21 +61,22 @@ enum class finish { end_token, length, context_full, no_number, interrupted };
 
 /// How an answer is made.
 struct answer_options {
-  sampling how;
+  sampling how = {};
   std::int64_t max_tokens = 512;
-  std::span<std::int32_t const> end_tokens;
+  std::span<std::int32_t const> end_tokens = {};
   std::function<bool()> interrupted = [] { return false; };
 };
 
 struct answer_times {
-  std::int64_t prompt_tokens = 0;
-  double prompt_seconds = 0; ///< until the first token is known
-  std::int64_t tokens = 0;   ///< without an end token
-  double seconds = 0;        ///< for all tokens after the first
+  std::int64_t prompt_tokens = 0; ///< that were fed
+  double prompt_seconds = 0;      ///< until the first token is known
+  std::int64_t tokens = 0;        ///< without an end token
+  double seconds = 0;             ///< for all tokens after the first
   finish why = finish::length;
 };
 
 /// Feeds the prompt and hands each token of the answer to `emit` as soon as it is known. End tokens are not emitted.
+/// `interrupted` is asked between submissions. Throws submit_error for a prompt without tokens or without room.
 answer_times answer(generator&, std::span<std::int32_t const> prompt, answer_options const&,
                     std::function<void(std::int32_t)> const& emit);
 
