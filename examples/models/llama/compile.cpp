@@ -15,12 +15,12 @@ int main(int argc, char** argv) {
   options o;
   std::string out;
   bool list = false;
-  CLI::App app("Compiles a Llama-family model into a program file.");
+  CLI::App app("Compiles a Llama-family model into a program file, which mk-run runs.", "mk-compile");
   app.add_option("model", o.model, "a GGUF file of the Llama family, or smollm2")->required();
   app.add_option("-o,--output", out, "the program file to write")->required();
   app.add_flag("--list", list, "print a listing of the program");
   add_worker_options(app, o);
-  CLI11_PARSE(app, argc, argv);
+  if (auto const code = parse(app, argc, argv)) return *code;
 
   return guarded("mk-compile", [&] {
     mk::gguf_file const file(model_path(o.model));

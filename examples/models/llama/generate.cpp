@@ -5,11 +5,11 @@
 int main(int argc, char** argv) {
   using namespace mk::llama;
   options o;
-  CLI::App app("Lets a Llama-family model answer a prompt.");
+  CLI::App app("Lets a Llama-family model answer a prompt.", "mk-generate");
   add_model_option(app, o);
   add_prompt_options(app, o);
   add_worker_options(app, o);
-  CLI11_PARSE(app, argc, argv);
+  if (auto const code = parse(app, argc, argv)) return *code;
 
   return guarded("mk-generate", [&] {
     return talk(o, [&](config const& c) {

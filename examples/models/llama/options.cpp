@@ -2,12 +2,55 @@
 
 #include <megakernels/ops/error.hpp>
 
+#include "models/text/utf8.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <limits>
 
 namespace mk::llama {
+namespace {
+
+/// Refuses what is not a number from `least` to `most` ("nan" is none), or `words`.
+template <class Number> CLI::Validator number(Number least, Number most, std::string const& words) {
+  return {[=](std::string& text) -> std::string {
+            Number value{};
+            auto const* const end = text.data() + text.size();
+            auto const [rest, failure] = std::from_chars(text.data(), end, value);
+            bool const legal = failure == std::errc() && rest == end && value >= least && value <= most;
+            return legal ? "" : "'" + text + "' is not " + words;
+          },
+          ""};
+}
+
+CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
+  return number(least, most, "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+}
+
+std::string read_all(std::istream& in) { return std::string(std::istreambuf_iterator<char>(in), {}); }
+
+std::string read_prompt_file(std::string const& path) {
+  if (path == "-") return read_all(std::cin);
+  if (std::filesystem::is_directory(path)) throw file_error("prompt file '" + path + "' is a folder");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw file_error("prompt file '" + path + "' cannot be read");
+  return read_all(file);
+}
+
+void expect_text(std::string const& bytes, std::string const& source) {
+  if (bytes.empty()) throw error(source + " is empty");
+  auto const end = std::min(valid_utf8_prefix(bytes), bytes.find('\0'));
+  if (end != bytes.size())
+    throw error(source + " is not text: byte " + std::to_string(end) +
+                (bytes[end] == '\0' ? " is zero" : " is not UTF-8"));
+}
+
+} // namespace
 
 void add_model_option(CLI::App& app, options& o) {
   app.add_option("--model", o.model, "a GGUF file of the Llama family, or smollm2")->capture_default_str();
@@ -15,31 +58,46 @@ void add_model_option(CLI::App& app, options& o) {
 
 void add_worker_options(CLI::App& app, options& o) {
   app.add_option("--workers", o.workers, "workers of the program; 0: one for each core")
-      ->check(CLI::Range(std::int64_t(0), std::int64_t(4096)))
+      ->check(whole_number(0, most_host_workers))
       ->capture_default_str();
-  app.add_option("--context", o.context, "most positions of prompt and answer; at most what the model knows")
-      ->check(CLI::Range(std::int64_t(1), std::int64_t(1) << 24))
+  app.add_option("--context", o.context, "most tokens of prompt and answer; at most what the model knows")
+      ->check(whole_number(1, 1 << 24))
       ->capture_default_str();
 }
 
 void add_prompt_options(CLI::App& app, options& o) {
-  app.add_option("--device", o.device, "host, emulator or cuda")->capture_default_str();
+  app.add_option("--device", o.device, "where to run: host, emulator or cuda; this build has host")
+      ->capture_default_str();
   app.add_option("prompt", o.prompt, "the text to answer");
   app.add_option("--prompt-file", o.prompt_file, "read the text from a file; - is standard input");
   app.add_flag("--raw", o.raw, "continue the text itself, without the model's chat template");
   app.add_option("--max-tokens", o.max_tokens, "end the answer after so many tokens")
-      ->check(CLI::Range(std::int64_t(0), std::int64_t(1) << 30))
+      ->check(whole_number(0, 1 << 30))
       ->capture_default_str();
   app.add_option("--temperature", o.how.temperature, "0: always the most likely token")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number(0.0f, std::numeric_limits<float>::max(), "a number of 0 or more"))
       ->capture_default_str();
   app.add_option("--top-k", o.how.top_k, "draw among the k most likely tokens; 0: off")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0, std::numeric_limits<std::int32_t>::max()))
       ->capture_default_str();
   app.add_option("--top-p", o.how.top_p, "draw among the fewest tokens of this mass; 1: off")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number(0.0f, 1.0f, "a number from 0 to 1"))
       ->capture_default_str();
-  app.add_option("--seed", o.how.seed, "of the draws: the same seed gives the same answer")->capture_default_str();
+  app.add_option("--seed", o.how.seed, "of the draws: the same seed gives the same answer")
+      ->check(whole_number(std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()))
+      ->capture_default_str();
+}
+
+std::optional<int> parse(CLI::App& app, int argc, char const* const* argv) {
+  try {
+    app.parse(argc, argv);
+    return std::nullopt;
+  } catch (CLI::Success const& done) {
+    return app.exit(done);
+  } catch (CLI::ParseError const& wrong) {
+    std::fprintf(stderr, "%s: error: %s (--help lists the options)\n", app.get_name().c_str(), wrong.what());
+    return 2;
+  }
 }
 
 std::filesystem::path model_path(std::string const& model) {
@@ -63,15 +121,12 @@ device_choice device_of(std::string const& name) {
 std::string prompt_of(options const& o) {
   if (o.prompt_file.empty()) {
     if (o.prompt.empty()) throw error("no prompt: give a text, or --prompt-file");
+    expect_text(o.prompt, "the prompt");
     return o.prompt;
   }
   if (!o.prompt.empty()) throw error("both a prompt and --prompt-file are given");
-  auto const read = [](std::istream& in) { return std::string(std::istreambuf_iterator<char>(in), {}); };
-  if (o.prompt_file == "-") return read(std::cin);
-  std::ifstream file(o.prompt_file, std::ios::binary);
-  if (!file) throw file_error("prompt file '" + o.prompt_file + "' cannot be read");
-  auto text = read(file);
-  if (text.empty()) throw file_error("prompt file '" + o.prompt_file + "' is empty");
+  auto text = read_prompt_file(o.prompt_file);
+  expect_text(text, o.prompt_file == "-" ? "the prompt on standard input" : "prompt file '" + o.prompt_file + "'");
   return text;
 }
 

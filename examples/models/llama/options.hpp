@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace mk::llama {
@@ -31,13 +32,18 @@ void add_model_option(CLI::App&, options&);
 void add_worker_options(CLI::App&, options&);
 void add_prompt_options(CLI::App&, options&);
 
+/// Reads the command line. The exit code where the program shall end: after --help, or with 2 after a line on standard
+/// error that says what is wrong.
+std::optional<int> parse(CLI::App&, int argc, char const* const* argv);
+
 /// The file of `--model`: a path, or "smollm2" for the file in the cache folder. Throws error where it is missing.
 std::filesystem::path model_path(std::string const& model);
 
 /// The device of `--device`. Throws device_error naming the devices of this build where it is not one of them.
 device_choice device_of(std::string const& name);
 
-/// The text to answer: `--prompt-file` (- for standard input) or the argument. Throws error for none or both.
+/// The text to answer: `--prompt-file` (- for standard input) or the argument. Throws error for none or both, where the
+/// text is empty, and where it is not text: not UTF-8, or with a zero byte.
 std::string prompt_of(options const&);
 
 } // namespace mk::llama

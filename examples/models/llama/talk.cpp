@@ -41,12 +41,31 @@ struct question {
   std::vector<token_id> ends;
 };
 
+bpe_tokenizer read_tokenizer(gguf_file const& file, config const& model) {
+  bpe_tokenizer tokenizer(read_tokenizer_data(file));
+  if (static_cast<std::int64_t>(tokenizer.size()) != model.vocabulary)
+    throw file_error(file.name() + ": there are " + std::to_string(tokenizer.size()) + " tokens, but " +
+                     std::to_string(model.vocabulary) + " rows of tensor \"token_embd.weight\"");
+  return tokenizer;
+}
+
 question read_question(options const& o, gguf_file const& file, bpe_tokenizer const& tokenizer) {
   auto const text = prompt_of(o);
   if (o.raw) return {tokenizer.encode(text), tokenizer.data().ends};
+  if (tokenizer.data().chat_template.empty())
+    throw file_error(file.name() + ": the model has no chat template; --raw continues a text without one");
   chat_template const chat(tokenizer.data().chat_template, file.name());
   chat_message const message{.role = "user", .content = text};
   return {chat.encode(std::span(&message, 1), tokenizer), chat.end_tokens(tokenizer.data())};
+}
+
+/// Before the weights are loaded, which takes a while.
+void expect_room(question const& asked, std::vector<loaded_program> const& programs) {
+  if (asked.tokens.empty()) throw error("the prompt has no tokens of this model");
+  auto const context = programs.front().serves.context();
+  if (static_cast<std::int64_t>(asked.tokens.size()) > context)
+    throw error("the prompt has " + std::to_string(asked.tokens.size()) + " tokens, the program has room for " +
+                std::to_string(context) + " (--context of mk-generate and mk-compile makes more)");
 }
 
 void report(answer_times const& t) {
@@ -70,7 +89,7 @@ int talk(options const& o, program_source const& source) {
   auto const device = device_of(o.device);
   gguf_file const file(model_path(o.model));
   auto const model = read_config(file);
-  bpe_tokenizer const tokenizer(read_tokenizer_data(file));
+  auto const tokenizer = read_tokenizer(file, model);
   auto const asked = read_question(o, file, tokenizer);
 
   session s(device, llama_operations);
@@ -80,10 +99,11 @@ int talk(options const& o, program_source const& source) {
     workers = made.bytes.workers.size();
     programs.push_back({s.load(std::move(made.bytes)), made.serves});
   }
+  expect_room(asked, programs);
   load_weights(s, file, programs.front().serves.weights, show_progress);
+  std::signal(SIGINT, on_interrupt);
   std::fprintf(stderr, "device: %s, %zu workers\n", o.device.c_str(), workers);
 
-  std::signal(SIGINT, on_interrupt);
   generator g(s, std::move(programs), model.vocabulary);
   utf8_stream text;
   auto const times = answer(g, asked.tokens,
