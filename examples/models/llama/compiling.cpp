@@ -4,6 +4,7 @@
 #include <megakernels/scheduler/compile.hpp>
 
 #include "models/llama/graph.hpp"
+#include "models/llama/metadata.hpp"
 
 #include <algorithm>
 #include <thread>
@@ -17,7 +18,7 @@ machine host_machine(std::int64_t workers) {
 
 made_program compile_model(config const& c, capacity const& serves, machine const& m) {
   auto p = compile(*make_graph(c, serves), m, llama_operations);
-  p.metadata = to_metadata(serves);
+  p.metadata = to_metadata(serves, c);
   return {std::move(p), serves};
 }
 

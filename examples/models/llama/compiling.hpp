@@ -14,7 +14,7 @@ inline constexpr std::int64_t prompt_chunk = 64;
 /// The host as the scheduler sees it; `workers` 0 is one for each core.
 machine host_machine(std::int64_t workers);
 
-/// Compiles the model for so much at once; the capacity is noted in the program's metadata.
+/// Compiles the model for so much at once; the capacity and the network are noted in the program's metadata.
 made_program compile_model(config const&, capacity const&, machine const&);
 
 /// The context that a program gets: what was asked for, at most what the model knows.

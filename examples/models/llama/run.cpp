@@ -3,6 +3,7 @@
 #include <megakernels/ops/error.hpp>
 #include <megakernels/scheduler/program/codec.hpp>
 
+#include "models/llama/metadata.hpp"
 #include "models/llama/talk.hpp"
 
 #include <fstream>
@@ -10,15 +11,20 @@
 
 namespace {
 
+/// Calls f and lets its errors name the file.
+template <class F> auto in_file(std::string const& path, F f) {
+  try {
+    return f();
+  } catch (mk::program_error const& e) {
+    throw mk::program_error(path + ": " + e.what());
+  }
+}
+
 mk::program read_program(std::string const& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw mk::file_error("program file '" + path + "' cannot be read");
   std::vector<char> const bytes(std::istreambuf_iterator<char>(file), {});
-  try {
-    return mk::decode(std::as_bytes(std::span(bytes)));
-  } catch (mk::program_error const& e) {
-    throw mk::program_error(path + ": " + e.what());
-  }
+  return in_file(path, [&] { return mk::decode(std::as_bytes(std::span(bytes))); });
 }
 
 } // namespace
@@ -27,16 +33,17 @@ int main(int argc, char** argv) {
   using namespace mk::llama;
   options o;
   std::string path;
-  CLI::App app("Runs a program file: lets its model answer a prompt.");
-  app.add_option("program", path, "a program file")->required();
+  CLI::App app("Runs a program file of mk-compile: lets its model answer a prompt.", "mk-run");
+  app.add_option("program", path, "a program file of mk-compile")->required();
   add_model_option(app, o);
   add_prompt_options(app, o);
-  CLI11_PARSE(app, argc, argv);
+  if (auto const code = parse(app, argc, argv)) return *code;
 
   return guarded("mk-run", [&] {
     auto p = read_program(path);
-    auto const serves = read_capacity(p.metadata);
-    return talk(o, [&](config const&) {
+    auto const serves = in_file(path, [&] { return read_capacity(p.metadata); });
+    return talk(o, [&](config const& model) {
+      in_file(path, [&] { expect_made_for(model, p.metadata); });
       std::vector<made_program> programs;
       programs.push_back({std::move(p), serves});
       return programs;
