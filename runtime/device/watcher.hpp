@@ -37,11 +37,13 @@ private:
     auto* const word = t.program->counters + counter;
     auto const needed = t.program->expected[counter] * t.multiple;
     patience left;
-    for (std::uint32_t seen = 0;;) {
-      for (unsigned i = 0; i < polls; ++i) {
-        seen = tylo::load_acquire(word);
-        if (static_cast<std::int32_t>(seen - needed) >= 0) return;
+    for (unsigned i = 1;; ++i) {
+      auto const seen = tylo::load_relaxed(word);
+      if (static_cast<std::int32_t>(seen - needed) >= 0) {
+        (void)tylo::load_acquire(word); // once: an acquire empties the multiprocessor's first-level cache
+        return;
       }
+      if (i % polls != 0) continue;
       bool const others_gave_up = tylo::load_relaxed(&a_.state->abort.value) != 0;
       if (!others_gave_up && !ends(left)) continue;
       report(t, counter, seen, needed);
