@@ -5,7 +5,6 @@
 #include <megakernels/scheduler/graph/operations.hpp>
 
 #include <cstdio>
-#include <functional>
 
 namespace {
 
@@ -39,8 +38,18 @@ void build_layer(mk::graph& g) {
   // [/nodes]
 }
 
+// [mistakes]
+void wrong_width(mk::graph& g, mk::value x) { // x is [rows, 64]
+  auto const weight = g.constant("weight", mk::data_type::bf16, {{"out", 32}, {"in", 96}});
+  mk::build::linear(g, "project", x, weight);
+}
+void window_outside(mk::graph& g, mk::value x) { g.window(x, 1, 48, 32); }
+void window_of_live_axis(mk::graph& g, mk::value x) { g.window(x, 0, 0, 4); }
+void leaf_as_output(mk::graph& g, mk::value x) { g.output("y", x); }
+// [/mistakes]
+
 /// What a mistake is answered with.
-void show_error(std::function<void(mk::graph&, mk::value)> const& mistake) {
+void show_error(void (*mistake)(mk::graph&, mk::value)) {
   mk::graph g("mistakes");
   auto const x = g.input("x", mk::data_type::fp32, {g.live("rows", 8), {"width", 64}});
   try {
@@ -63,13 +72,5 @@ void show_graph() {
 int main() {
   show_graph();
 
-  // [mistakes]
-  show_error([](mk::graph& g, mk::value x) {
-    auto const weight = g.constant("weight", mk::data_type::bf16, {{"out", 32}, {"in", 96}});
-    mk::build::linear(g, "project", x, weight);
-  });
-  show_error([](mk::graph& g, mk::value x) { g.window(x, 1, 48, 32); });
-  show_error([](mk::graph& g, mk::value x) { g.window(x, 0, 0, 4); });
-  show_error([](mk::graph& g, mk::value x) { g.output("y", x); });
-  // [/mistakes]
+  for (auto const mistake : {wrong_width, window_outside, window_of_live_axis, leaf_as_output}) show_error(mistake);
 }
