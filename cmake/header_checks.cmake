@@ -14,7 +14,8 @@ function(mk_header_checks target extension)
   if(units)
     add_library(${target} OBJECT ${units})
     target_link_libraries(${target} PRIVATE megakernels::scheduler megakernels::runtime mk_settings)
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
+    target_compile_options(${target} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-O0> $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
   endif()
 endfunction()
 
