@@ -21,6 +21,8 @@ struct kernel_instance {
   void const* entry;          ///< the kernel, as the CUDA runtime knows it
   std::uint32_t threads;      ///< of a worker
   std::uint32_t shared_bytes; ///< of a worker
+  /// Most workers that a program may have on a GPU. Throws device_error where the GPU cannot run this kernel.
+  std::uint32_t (*most_workers)(cuda_device const&);
   /// Opens a GPU for this kernel.
   std::unique_ptr<detail::device> (*open)(cuda_device const&);
 };

@@ -16,6 +16,7 @@ template <class List, unsigned Groups> kernel_instance const& instance_of(std::s
       .entry = reinterpret_cast<void const*>(&device::persistent_kernel<List, Groups>),
       .threads = device::worker_threads<Groups>,
       .shared_bytes = sizeof(device::worker_memory),
+      .most_workers = &most_workers,
       .open = &open,
   };
   return instance;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -12,7 +13,12 @@
 
 namespace mk::test {
 
-inline std::string golden_path(std::string const& name) { return std::string(MK_GOLDEN_DIR) + "/" + name; }
+/// In the folder that the environment variable MEGAKERNELS_GOLDEN names, where the tests run elsewhere than they were
+/// built; else in the source tree.
+inline std::string golden_path(std::string const& name) {
+  auto const* const folder = std::getenv("MEGAKERNELS_GOLDEN");
+  return std::string(folder != nullptr ? folder : MK_GOLDEN_DIR) + "/" + name;
+}
 
 inline nlohmann::json read_golden(std::string const& name) {
   std::ifstream file(golden_path(name));

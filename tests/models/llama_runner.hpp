@@ -39,13 +39,13 @@ struct step_result {
 /// A model file with its weights in a session, and any number of programs.
 class llama_runner {
 public:
-  llama_runner(std::filesystem::path const& path, data_type weights)
-      : file_(path), config_(llama::read_config(file_)), session_(host_device{}, llama_operations) {
+  llama_runner(std::filesystem::path const& path, data_type weights, device_choice const& device = host_device{})
+      : file_(path), config_(llama::read_config(file_)), device_(device), session_(device, llama_operations) {
     llama::load_weights(session_, file_, weights);
   }
 
   llama::loaded_program add(llama::capacity const& serves, std::int64_t workers = 2) {
-    return {session_.load(llama::compile_model(config_, serves, llama::host_machine(workers)).bytes), serves};
+    return {session_.load(llama::compile_model(config_, serves, llama::machine_for(device_, workers)).bytes), serves};
   }
 
   [[nodiscard]] llama::config const& config() const { return config_; }
@@ -83,6 +83,7 @@ public:
 private:
   gguf_file file_;
   llama::config config_;
+  device_choice device_;
   mk::session session_;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Programs of a model for the host.
+/// Programs of a model.
 
 #include <megakernels/scheduler/machine.hpp>
 
@@ -11,7 +11,9 @@ namespace mk::llama {
 /// Most prompt tokens that one submission takes.
 inline constexpr std::int64_t prompt_chunk = 64;
 
-/// The host as the scheduler sees it; `workers` 0 is one for each core.
+/// A device as the scheduler sees it; `workers` 0 is one for each core or multiprocessor. Throws device_error where the
+/// device is not there.
+machine machine_for(device_choice const&, std::int64_t workers);
 machine host_machine(std::int64_t workers);
 
 /// Compiles the model for so much at once; the capacity and the network are noted in the program's metadata.

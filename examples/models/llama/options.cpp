@@ -2,6 +2,7 @@
 
 #include <megakernels/ops/error.hpp>
 
+#include "models/llama/cuda_kernel.hpp"
 #include "models/text/utf8.hpp"
 
 #include <algorithm>
@@ -66,7 +67,7 @@ void add_worker_options(CLI::App& app, options& o) {
 }
 
 void add_prompt_options(CLI::App& app, options& o) {
-  app.add_option("--device", o.device, "where to run: host, emulator or cuda; this build has host")
+  app.add_option("--device", o.device, "where to run: host, emulator or cuda, as far as the build has them")
       ->capture_default_str();
   app.add_option("prompt", o.prompt, "the text to answer");
   app.add_option("--prompt-file", o.prompt_file, "read the text from a file; - is standard input");
@@ -114,8 +115,11 @@ std::filesystem::path model_path(std::string const& model) {
 }
 
 device_choice device_of(std::string const& name) {
+  auto const* const kernel = cuda_kernel();
   if (name == "host") return host_device{};
-  throw device_error("device '" + name + "': this build has only the device 'host'");
+  if (name == "cuda" && kernel != nullptr) return cuda_device{.kernel = kernel};
+  throw device_error("device '" + name + "': this build has " +
+                     (kernel == nullptr ? "only the device 'host'" : "the devices 'host' and 'cuda'"));
 }
 
 std::string prompt_of(options const& o) {
