@@ -38,6 +38,7 @@ template <class Archive, class Program> void walk(Archive& a, Program& p) {
     b.plain(e.origin);
     b.plain(e.desc);
   });
+  a.array(p.descriptors);
   a.list(p.nodes, [](Archive& b, auto& e) {
     b.text(e.name);
     b.plain(e.operation);

@@ -43,6 +43,7 @@ public:
     for (auto const& axis : p_.live_axes) text_ << "live " << in_quotes(axis.name) << " <=" << axis.capacity << '\n';
     for (std::size_t i = 0; i < p_.buffers.size(); ++i) write_buffer(i);
     for (std::size_t i = 0; i < p_.tensors.size(); ++i) write_tensor(i);
+    for (std::size_t i = 0; i < p_.descriptors.size(); ++i) write_descriptor(i);
     for (std::size_t i = 0; i < p_.nodes.size(); ++i) write_node(i);
     for (std::size_t i = 0; i < p_.workers.size(); ++i) write_worker(i);
     return std::move(text_).str();
@@ -104,6 +105,21 @@ private:
       text_ << ']';
     }
     text_ << '\n';
+  }
+
+  void write_descriptor(std::size_t index) {
+    auto const& d = p_.descriptors[index];
+    auto const rank = std::min(static_cast<std::uint32_t>(d.rank), static_cast<std::uint32_t>(max_descriptor_rank));
+    auto const write_list = [&](char const* what, auto const& values) {
+      text_ << what;
+      for (std::size_t i = 0; i < rank; ++i) text_ << (i == 0 ? "" : ", ") << values[i];
+      text_ << ']';
+    };
+    text_ << "descriptor " << index << ' ' << name_of(d.type);
+    write_list(" [", d.extents);
+    write_list(" strides [", d.strides);
+    write_list(" bytes, box [", d.box);
+    text_ << ", swizzle " << name_of(d.swizzle) << ", " << name_at(p_.buffers, d.buffer) << " + " << d.offset << '\n';
   }
 
   void write_node(std::size_t index) {

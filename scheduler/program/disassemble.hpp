@@ -9,8 +9,8 @@
 
 namespace mk {
 
-/// A listing of all that a program holds: buffers, tensors, nodes, then the records of each worker with what they wait
-/// for and signal:
+/// A listing of all that a program holds: buffers, tensors, descriptors, nodes, then the records of each worker with
+/// what they wait for and signal:
 ///
 ///     3: 'down' columns 2, rows 0..1, waits c4 (8 'up'), signals c6 ('norm')
 ///

@@ -5,6 +5,7 @@
 
 #include <megakernels/ops/operation.hpp>
 #include <megakernels/ops/tensor.hpp>
+#include <megakernels/scheduler/program/descriptor.hpp>
 
 #include <cstdint>
 #include <span>
@@ -88,6 +89,7 @@ struct program {
   std::vector<live_axis> live_axes;
   std::vector<buffer> buffers;
   std::vector<tensor> tensors;
+  std::vector<descriptor> descriptors; ///< tiles that the copy engine moves
   std::vector<node> nodes;
   std::vector<std::uint32_t> counters; ///< for each counter, the signals that it gets in one submission
   std::vector<record> records;

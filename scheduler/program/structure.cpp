@@ -28,6 +28,7 @@ public:
     check_live_axes();
     check_buffers();
     for (std::size_t i = 0; i < p_.tensors.size(); ++i) check_tensor(i);
+    check_descriptors(p_);
     check_nodes();
     std::vector<work_shape> works;
     works.reserve(p_.nodes.size());

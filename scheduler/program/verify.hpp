@@ -11,6 +11,7 @@ namespace mk {
 /// - the operation list is the one that the program was made for, and every node is accepted by its operation
 ///   (arguments, shapes, data types);
 /// - all indices are in range; every tensor, window and region of a task lies inside its buffer;
+/// - every descriptor is one that the copy engine takes, and its tensor lies inside its buffer (descriptor.hpp);
 /// - tasks cover each node's grid exactly once;
 /// - no cycle: each worker runs its records in order and every wait is reached, that is, the counter gets exactly the
 ///   signals that it expects, from records that do not depend on the wait;

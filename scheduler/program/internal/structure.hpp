@@ -12,6 +12,9 @@ namespace mk::internal {
 /// work grid of each node.
 std::vector<work_shape> check_structure(program const&, operation_table const&);
 
+/// A part of that: the descriptors, once buffers were checked.
+void check_descriptors(program const&);
+
 /// The second half: cycles, waits, unordered accesses, reuse of memory. Needs a program that passed the first.
 void check_order(program const&, operation_table const&, std::vector<work_shape> const&);
 
