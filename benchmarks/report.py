@@ -1,7 +1,7 @@
 """Makes the tables and plots of README.md and docs/*.md from benchmarks/results/*.jsonl.
 
 A table stands between `<!-- table: NAME -->` and `<!-- /table -->` and has the newest figures of all benchmarks whose
-names begin with NAME/. Where any of them has a limit, docs/plots/NAME.svg (/ becomes -) shows how close they come.
+names begin with NAME/. Where a page shows plots/NAME.svg (/ becomes -), it is drawn: how close they come to their limits.
 
 report.py           writes them
 report.py --check   prints what differs from the results, and fails where anything does
@@ -132,15 +132,17 @@ def plot(devices, prefix):
 def outputs():
     """{path: text} of every page and plot as it should be."""
     devices = newest_figures()
-    result, prefixes = {}, set()
+    result, prefixes, shown = {}, set(), set()
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         page = path.read_text(encoding="utf-8")
         prefixes.update(match.group(2) for match in TABLE.finditer(page))
+        shown.update(re.findall(r"plots/([\w-]+)\.svg", page))
         result[path] = TABLE.sub(lambda m: m.group(1) + "\n" + table(devices, m.group(2)) + "\n" + m.group(3), page)
     for prefix in sorted(prefixes):
-        drawing = plot(devices, prefix)
+        name = prefix.replace("/", "-")
+        drawing = plot(devices, prefix) if name in shown else None
         if drawing:
-            result[PLOTS / (prefix.replace("/", "-") + ".svg")] = drawing
+            result[PLOTS / f"{name}.svg"] = drawing
     return result
 
 
