@@ -2,10 +2,10 @@
 
 /// The element types of tensors, as run-time values.
 
+#include <megakernels/tylo/target.hpp>
+
 #include <cstdint>
 #include <string_view>
-
-#include <megakernels/tylo/target.hpp>
 
 namespace tylo {
 

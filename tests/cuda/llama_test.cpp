@@ -83,6 +83,8 @@ TEST_F(cuda_llama, tiny_models_agree_with_transformers_and_the_host_in_every_chu
 
 TEST_F(cuda_llama, smollm2_agrees_with_the_host) {
   MK_REQUIRE_MODEL();
+  auto const golden = read_golden("smollm2.json");
+  ASSERT_FALSE(golden.at("prompts").empty());
   for (auto const activations : {data_type::fp32, data_type::bf16}) {
     llama_runner host(model_path(), data_type::bf16);
     llama_runner on_gpu(model_path(), data_type::bf16, gpu());
@@ -92,7 +94,7 @@ TEST_F(cuda_llama, smollm2_agrees_with_the_host) {
     auto const host_program = host.add(serves, 0);
     auto const p = on_gpu.add(serves, 0);
     auto const vocabulary = static_cast<std::size_t>(host.config().vocabulary);
-    for (auto const& prompt : read_golden("smollm2.json").at("prompts")) {
+    for (auto const& prompt : golden.at("prompts")) {
       auto const name = prompt.at("name").get<std::string>();
       auto const tokens = prompt.at("tokens").get<std::vector<std::int32_t>>();
       auto const expected = host.feed(host_program, 0, tokens, 64);
