@@ -9,7 +9,7 @@ import device_hash as tool
 from gpu_receipt import state
 
 FILES = ("tylo/a.hpp", "ops/add/add.hpp", "runtime/device/ring.hpp", "runtime/cuda/open.cpp", "tests/cuda/kit.hpp",
-         "runtime/kernels/CMakeLists.txt", "cmake/megakernels-add-kernel.cmake")
+         "tests/probes/pairs.cu", "runtime/kernels/CMakeLists.txt", "cmake/megakernels-add-kernel.cmake")
 
 
 def make_tree(folder):
