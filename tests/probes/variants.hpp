@@ -9,7 +9,6 @@
 #include <megakernels/tylo/lane/wgmma.hpp>
 #include <megakernels/tylo/numbers.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string_view>
@@ -100,7 +99,7 @@ template <int V> struct variant {
 template <bool Wide> struct variant_sums;
 
 template <> struct variant_sums<true> {
-  tylo::accumulator<64> sums;
+  tylo::accumulator<64> sums{};
 
   TYLO_FN void multiply(std::byte const* a, std::byte const* b, unsigned k, bool accumulate) {
     tylo::multiply(sums, tylo::factor_of(a, k), tylo::factor_of(b, k), accumulate);
@@ -113,7 +112,7 @@ template <> struct variant_sums<true> {
 };
 
 template <> struct variant_sums<false> {
-  tylo::accumulator<8> sums[8];
+  tylo::accumulator<8> sums[8]{};
 
   TYLO_FN void multiply(std::byte const* a, std::byte const* b, unsigned k, bool accumulate) {
     for (unsigned n = 0; n < 8; ++n)
@@ -153,18 +152,19 @@ template <int V> struct handler<probes::variant<V>> {
     static_assert(Context::threads == 2 * tylo::warpgroup_size);
     auto const group = context.thread() / tylo::warpgroup_size, thread = context.thread() % tylo::warpgroup_size;
     auto const tiles = context.operand(op::a).extent(0);
-    probes::variant_sums<V % 2 == 0> sums;
+    probes::variant_sums<V % 2 == 0> sums{};
     for (std::int64_t first = 0; first < tiles; first += tiles_at_once) {
-      auto const count = static_cast<int>(std::min<std::int64_t>(tiles - first, tiles_at_once));
       std::byte const* spans[tiles_at_once];
-      for (int i = 0; i < count; ++i) spans[i] = context.wait_span(pages);
+      for (int i = 0; i < tiles_at_once; ++i) spans[i] = first + i < tiles ? context.wait_span(pages) : nullptr;
       tylo::fence_products();
-      for (int i = 0; i < count; ++i)
+      for (int i = 0; i < tiles_at_once; ++i)
         for (unsigned k = 0; k < probes::variant_depth; k += tylo::product_depth)
-          sums.multiply(spans[i] + group * (a_bytes / 2), spans[i] + a_bytes, k, first + i > 0 || k > 0);
+          if (first + i < tiles)
+            sums.multiply(spans[i] + group * (a_bytes / 2), spans[i] + a_bytes, k, first + i > 0 || k > 0);
       tylo::commit_products();
       sums.await();
-      for (int i = 0; i < count; ++i) context.release_span(pages);
+      for (int i = 0; i < tiles_at_once; ++i)
+        if (first + i < tiles) context.release_span(pages);
     }
     auto const& y = context.operand(op::y);
     sums.for_each(thread, [&](unsigned row, unsigned column, float sum) {

@@ -78,7 +78,8 @@ template <unsigned Pending, unsigned N> TYLO_FN void await_products(accumulator<
 /// Scalar meaning: for m below 64, n below N:
 ///     sums(m, n) = (accumulate ? sums(m, n) : 0) + a(m, 0) * b(n, 0) + ... + a(m, 15) * b(n, 15)
 /// where products are exact and the order and rounding of the sums are the tensor core's own: exact as long as all
-/// partial sums are whole numbers below 2^24.
+/// partial sums are whole numbers below 2^24. `sums` hold some values also where they are not added to: registers that
+/// were never written count as in use from the start of the kernel on, in every other branch of it as well.
 TYLO_FN inline void multiply(accumulator<8>& sums, shared_factor a, shared_factor b, bool accumulate) {
 #if defined(__CUDA_ARCH__)
   auto& d = sums.values;
