@@ -55,6 +55,12 @@ def with_unit(value, unit):
     return f"{digits(value)} {unit}"
 
 
+def spread(figure):
+    low, high = (with_unit(figure[name], figure["unit"]) for name in ("p10", "p90"))
+    same_unit = low.split()[-1] == high.split()[-1]
+    return f"{low.split()[0] if same_unit else low} to {high}"
+
+
 def share(figure):
     """How close a figure comes to its limit: 1 is as good as can be. None without a limit."""
     if not figure.get("limit"):
@@ -81,7 +87,7 @@ def table(devices, prefix):
             reached = share(row)
             others = [row.get("baselines", {}).get(name) for name in baselines]
             cells = [f"`{row['bench']}`", with_unit(row["median"], unit),
-                     f"{with_unit(row['p10'], unit)} to {with_unit(row['p90'], unit)}",
+                     spread(row),
                      with_unit(row["limit"], unit) if reached is not None else "",
                      f"{reached:.0%}" if reached is not None else "",
                      *("" if value is None else with_unit(value, unit) for value in others), row["verdict"]]
