@@ -29,7 +29,8 @@ TYLO_FN inline void acquire_tensor_map(tensor_map const* map) {
 }
 
 /// Starts the copy of one box, issued by one thread; it completes the bytes of the whole box on the barrier. `at` is
-/// the first element of the box, innermost axis first; it may be negative or past the end.
+/// the first element of the box, innermost axis first; it may be negative or past the end. On the innermost axis it is
+/// a multiple of 16 bytes: others end the kernel with an illegal instruction (seen on sm_90, the ISA does not say).
 ///
 /// Meaning: element (b0, b1, ...) of the box, row-major and dense in `to_shared`, becomes element (at + b) of the
 /// tensor, or zero outside of it; a swizzled map then stores byte `i` of the box (from an address that is a multiple of
