@@ -190,6 +190,7 @@ private:
     left_.assign(1, a.where);
     for (auto const& w : h.writes) {
       if (left_.empty()) return;
+      if (!overlap(w.where, a.where)) continue;
       comparisons_ += left_.size();
       subtract(left_, w.where);
     }
