@@ -50,7 +50,8 @@ TEST_F(cuda_launch, a_captured_launch_replays_with_changed_lengths) {
   auto const step_of = [&](std::int64_t rows) {
     return mk::step().live("rows", rows).bind("x", x.with_rows(rows)).bind("y", y.with_rows(rows));
   };
-  auto l = s.prepare(p, step_of(layer.rows));
+  // [capture]
+  auto l = s.prepare(p, step_of(layer.rows)); // a launch of the program, with its first step
 
   cudaStream_t stream = nullptr;
   ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
@@ -60,13 +61,14 @@ TEST_F(cuda_launch, a_captured_launch_replays_with_changed_lengths) {
   ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
   cudaGraphExec_t replay = nullptr;
   ASSERT_EQ(cudaGraphInstantiate(&replay, graph, 0), cudaSuccess);
+  // [/capture]
 
   std::vector<std::vector<std::byte>> expected;
   for (std::int64_t rows = 0; rows <= layer.rows; ++rows)
     expected.push_back(bytes_of(layer.run(host, on_host, rows, 3))); // rows are a beginning of the same numbers
   for (int i = 0; i < 1000; ++i) {
     auto const rows = (i * 5) % (layer.rows + 1);
-    l.set(step_of(rows));
+    l.set(step_of(rows)); // replays from now on have other lengths and values
     ASSERT_EQ(cudaMemsetAsync(y.view.data, 0xFF, y.bytes, stream), cudaSuccess);
     ASSERT_EQ(cudaGraphLaunch(replay, stream), cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);

@@ -10,7 +10,9 @@ namespace {
 
 using cuda_session = gpu_test;
 
+// [device]
 cuda_device gpu(run_mode mode = run_mode::resident) { return {.kernel = &kernels::small(), .mode = mode}; }
+// [/device]
 
 TEST_F(cuda_session, equals_the_host_bit_for_bit_with_any_number_of_workers) {
   layer_program const layer;
