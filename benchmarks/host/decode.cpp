@@ -151,7 +151,7 @@ figure decode_smollm2(std::int64_t sequences) {
   auto const alone = t.talk(texts, 1, answer_tokens); // also brings everything into memory
   expect_known(tokenizer, alone.answers[0]);
   std::vector<double> seconds;
-  for (int round = 0; round < (sequences == 1 ? 16 : 6); ++round) {
+  for (int round = 0; round < (sequences == 1 ? 8 : 4); ++round) {
     auto const r = t.talk(texts, cores(), answer_tokens);
     expect(r.answers == alone.answers && r.logits == alone.logits,
            "host/decode: answers or logits differ from those of one worker");
