@@ -5,6 +5,9 @@
 function(mk_header_checks target extension)
   foreach(part ${ARGN})
     file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/${part}/*.hpp")
+    if(NOT MK_CUDA)
+      list(FILTER headers EXCLUDE REGEX "^runtime/cuda/internal/") # they include the CUDA runtime's headers
+    endif()
     foreach(header ${headers})
       set(unit "${CMAKE_CURRENT_BINARY_DIR}/${header}.${extension}")
       file(CONFIGURE OUTPUT "${unit}" CONTENT "#include <megakernels/${header}>\n#include <megakernels/${header}>\n")
@@ -13,7 +16,8 @@ function(mk_header_checks target extension)
   endforeach()
   if(units)
     add_library(${target} OBJECT ${units})
-    target_link_libraries(${target} PRIVATE megakernels::scheduler megakernels::runtime mk_settings)
+    target_link_libraries(${target} PRIVATE megakernels::scheduler megakernels::runtime mk_settings
+      $<TARGET_NAME_IF_EXISTS:mk_cuda>)
     target_compile_options(${target} PRIVATE
       $<$<COMPILE_LANGUAGE:CXX>:-O0> $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
   endif()
