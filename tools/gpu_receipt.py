@@ -8,7 +8,7 @@ from device_hash import RECEIPT, ROOT, device_hash
 def state(receipt, current_hash):
     """The line for a receipt, or for none."""
     if receipt is None:
-        return f"GPU receipt: none; ./mk gpu-tests writes it where there is a GPU"
+        return "GPU receipt: none; ./mk gpu-tests writes it where there is a GPU"
     tests = receipt["tests"]
     what = f"{tests['passed']} tests on {receipt['card']}, driver {receipt['driver']}, {receipt['date'][:10]}"
     if receipt["device_sources"] != current_hash:
