@@ -2,6 +2,7 @@
 #include <megakernels/scheduler/encode.hpp>
 
 #include <algorithm>
+#include <limits>
 
 namespace mk {
 namespace {
@@ -105,8 +106,8 @@ private:
   void add_record(std::uint32_t task) {
     auto const& t = s_.tiles.tasks[task];
     record r{.node = t.node, .column_tile = t.column_tile, .row_first = t.row_first, .row_last = t.row_last};
-    r.wait_count = count_of(waits_[task], t);
-    r.signal_count = count_of(signals_[task], t);
+    r.wait_count = count_of<std::uint16_t>(waits_[task], t);
+    r.signal_count = count_of<std::uint8_t>(signals_[task], t);
     if (r.wait_count <= 2)
       std::copy(waits_[task].begin(), waits_[task].end(), r.wait);
     else
@@ -118,11 +119,11 @@ private:
     p_.records.push_back(r);
   }
 
-  std::uint16_t count_of(std::vector<std::uint32_t> const& list, tiled_task const& t) const {
-    if (list.size() > UINT16_MAX)
+  template <class Count> Count count_of(std::vector<std::uint32_t> const& list, tiled_task const& t) const {
+    if (list.size() > std::numeric_limits<Count>::max())
       throw graph_error("node '" + g_.nodes()[t.node].name + "': a task has " + std::to_string(list.size()) +
-                        " waits or signals, the limit is " + std::to_string(UINT16_MAX));
-    return static_cast<std::uint16_t>(list.size());
+                        " waits or signals, the limit is " + std::to_string(std::numeric_limits<Count>::max()));
+    return static_cast<Count>(list.size());
   }
 
   std::uint32_t spill(std::vector<std::uint32_t> const& list) {

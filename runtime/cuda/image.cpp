@@ -6,9 +6,6 @@
 namespace mk::cuda {
 namespace {
 
-/// Pages that a loader may have asked for and not have landed, until programs say so themselves.
-constexpr std::uint32_t pages_in_flight = 4;
-
 /// Puts arrays one after another into one block.
 class block_writer {
 public:
@@ -97,8 +94,7 @@ resident_image::resident_image(std::shared_ptr<detail::loaded_program const> loa
                                     .workers = reinterpret_cast<device::image_worker const*>(base + ranges),
                                     .counters = reinterpret_cast<std::uint32_t*>(counters_),
                                     .epoch = reinterpret_cast<std::uint32_t*>(counters_) + p.counters.size(),
-                                    .worker_count = static_cast<std::uint32_t>(p.workers.size()),
-                                    .pages_in_flight = pages_in_flight};
+                                    .worker_count = static_cast<std::uint32_t>(p.workers.size())};
   std::memcpy(block.bytes.data(), &image, sizeof image);
   copies.to_device(base, block.bytes.data(), block.bytes.size());
   set_epoch(copies, epoch);

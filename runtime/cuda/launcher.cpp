@@ -6,6 +6,12 @@
 namespace mk::cuda {
 
 launcher::launcher(cuda_device const& choice) : kernel_(*choice.kernel) {
+  int devices = 0;
+  if (auto const result = cudaGetDeviceCount(&devices); result != cudaSuccess || devices == 0) {
+    (void)cudaGetLastError();
+    throw device_error("cuda device: this machine has no NVIDIA GPU with a working driver (" +
+                       std::string(cudaGetErrorString(result)) + ")");
+  }
   expect(cudaSetDevice(choice.ordinal), "cudaSetDevice");
   auto const attribute = [&](cudaDeviceAttr which) {
     int value = 0;

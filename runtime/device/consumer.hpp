@@ -32,7 +32,7 @@ template <class List> TYLO_FN void run_loader(task_queue* queue, ring_writer rin
     auto const& t = queue->slots[at.slot];
     if (t.operation == end_of_kernel) break;
     if (t.operation != end_of_step && !t.empty) {
-      ring.in_flight = t.program->pages_in_flight;
+      ring.in_flight = t.pages_in_flight < ring_pages ? t.pages_in_flight : ring_pages;
       load_context context(ring, t.operands, t.constants);
       dispatch(List{}, t.operation, [&]<class Op>() {
         if constexpr (requires { handler<Op>::load(context, arguments_of<Op>(t), t.grid); })

@@ -151,6 +151,7 @@ private:
     to.submission = &header;
     to.wait_count = r.wait_count;
     to.waits = r.wait_count <= 2 ? r.wait : program.overflow + r.wait[0];
+    to.pages_in_flight = r.pages_in_flight;
     to.signal_count = index == a_.drop_signal ? 0 : r.signal_count;
     to.signals = r.signal_count <= 1 ? &r.signal : program.overflow + r.signal;
     decode_grid(r, node, live, to);

@@ -53,7 +53,6 @@ struct program_image {
   std::uint32_t* counters;
   std::uint32_t* epoch; ///< of the last finished step
   std::uint32_t worker_count;
-  std::uint32_t pages_in_flight; ///< bound on the pages that a loader has asked for and that have not landed
 };
 
 /// Between two steps of one submission: an int32 array that the next step reads is given what the last one made, or

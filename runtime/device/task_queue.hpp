@@ -22,6 +22,7 @@ struct decoded_task {
   std::uint32_t multiple; ///< a counter is reached at this times the signals that it expects
   std::uint32_t wait_count;
   std::uint32_t signal_count;
+  std::uint32_t pages_in_flight;
   std::uint32_t const* waits;   ///< counters
   std::uint32_t const* signals; ///< counters
   program_image const* program;

@@ -12,7 +12,7 @@
 namespace mk {
 
 /// Version of the encoding that this library writes; the only one that it reads.
-inline constexpr std::uint32_t program_version = 2;
+inline constexpr std::uint32_t program_version = 3;
 
 /// FNV-1a over 64 bits.
 std::uint64_t hash_of(std::span<std::byte const>);

@@ -37,7 +37,8 @@ struct record {
   std::uint32_t wait[2] = {};  ///< counters; with more than two, wait[0] is the place of the list in `overflow`
   std::uint32_t signal = 0;    ///< counter; with more than one, the place of the list in `overflow`
   std::uint16_t wait_count = 0;
-  std::uint16_t signal_count = 0;
+  std::uint8_t signal_count = 0;
+  std::uint8_t pages_in_flight = 4; ///< most pages of the ring that the loader has asked for and that have not landed
 
   friend bool operator==(record const&, record const&) = default;
 };

@@ -233,6 +233,7 @@ private:
     for (std::size_t i = 0; i < p_.records.size(); ++i) {
       auto const& r = p_.records[i];
       auto const where = "record " + std::to_string(i);
+      expect(r.pages_in_flight >= 1, where, "allows no page in flight");
       expect(r.wait_count <= 2 || list_fits(r.wait[0], r.wait_count), where, "its waits leave the list");
       expect(r.signal_count <= 1 || list_fits(r.signal, r.signal_count), where, "its signals leave the list");
       entries += (r.wait_count > 2 ? r.wait_count : 0u) + (r.signal_count > 1 ? r.signal_count : 0u);

@@ -55,7 +55,7 @@ TEST(codec, headers) {
   EXPECT_EQ(refusal(other), "program, byte 0: not a program file (wrong magic number)");
   other = intact;
   other[4] = std::byte{9};
-  EXPECT_EQ(refusal(other), "program, byte 4: version 9, this library reads version 2");
+  EXPECT_EQ(refusal(other), "program, byte 4: version 9, this library reads version 3");
   other = intact;
   other.push_back(std::byte{0});
   EXPECT_EQ(refusal(other), "program, byte 8: the hash does not match: truncated or damaged");

@@ -167,7 +167,8 @@ TEST(verify, workers_and_records) {
   refused([](program& p) { p.records[4].node = 999; }, {"record 4", "unknown node"});
   refused([](program& p) { p.records[4].wait_count = 3, p.records[4].wait[0] = UINT32_MAX; },
           {"record 4", "waits leave the list"});
-  refused([](program& p) { p.records[4].signal_count = UINT16_MAX; }, {"record 4", "signals leave the list"});
+  refused([](program& p) { p.records[4].pages_in_flight = 0; }, {"record 4", "no page in flight"});
+  refused([](program& p) { p.records[4].signal_count = UINT8_MAX; }, {"record 4", "signals leave the list"});
   refused([](program& p) { p.records[4].wait_count = 1, p.records[4].wait[0] = 999; },
           {"record 4", "waits on an unknown counter"});
   refused([](program& p) { p.records[4].signal_count = 1, p.records[4].signal = 999; },
@@ -275,7 +276,7 @@ void remove_signal(program& p, record& r, std::size_t which) {
   std::vector<std::uint32_t> signals(all.begin(), all.end());
   auto const counter = signals[which];
   signals.erase(signals.begin() + static_cast<std::ptrdiff_t>(which));
-  r.signal_count = static_cast<std::uint16_t>(signals.size());
+  r.signal_count = static_cast<std::uint8_t>(signals.size());
   if (signals.size() == 1)
     r.signal = signals[0];
   else
