@@ -10,8 +10,9 @@
 /// `task` is cut to the live rows and never empty. `compute` runs on all `Context::threads` consumer threads of a
 /// worker; `load` on one thread, ahead of time, and only for operands that no task of the same step writes (weights).
 /// Contents of operands may be anything: a handler stays in their memory whatever they hold. It must leave no thread
-/// behind: all threads make the same calls of `sync`, `wait_span` and `release_span`. See runtime/device/context.hpp
-/// for Context.
+/// behind: all threads make the same calls of `sync`, `wait_span` and `release_span`, and
+/// `compute` waits for exactly the spans that `load` fills: where the two disagree, or one does not return, the kernel
+/// never ends. See runtime/device/context.hpp for Context.
 
 #include <megakernels/ops/operation.hpp>
 #include <megakernels/tylo/target.hpp>

@@ -39,7 +39,7 @@ enum class run_mode {
 struct cuda_device {
   kernel_instance const* kernel = nullptr; ///< must be given
   run_mode mode = run_mode::resident;
-  int ordinal = 0;
+  int ordinal = 0;                ///< the first GPU of the process; others are refused so far
   std::uint32_t most_workers = 0; ///< multiprocessors to use; 0: all
 
   /// A submission ends with `device_error` when no worker has finished a task for so long. At least 1 ms.

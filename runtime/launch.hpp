@@ -22,7 +22,7 @@ struct session_core;
 /// A launch takes the step that was set last: it copies the step's values from pinned memory and runs the kernel
 /// cooperatively, both on the stream, so that a captured launch replays with whatever `set` has written since. A
 /// program is not re-entrant: eager launches are ordered one behind the other, on whatever streams; replays the caller
-/// orders.
+/// orders. After a failure: `session::reset`, then `prepare` anew.
 class launch {
 public:
   launch(detail::session_core&, std::unique_ptr<detail::prepared_launch>, program_id);

@@ -2,7 +2,7 @@
 #include <megakernels/runtime/cuda/internal/launch.hpp>
 
 #include <algorithm>
-#include <cstring>
+#include <new>
 #include <utility>
 
 namespace mk::cuda {
@@ -21,6 +21,8 @@ gpu_device::gpu_device(cuda_device const& settings)
   if (settings.stuck_after < std::chrono::milliseconds(1))
     throw device_error("cuda device: stuck_after is " + std::to_string(settings.stuck_after.count()) +
                        " ns, at least 1 ms");
+  if (settings.idle_after < settings.idle_after.zero())
+    throw device_error("cuda device: idle_after is " + std::to_string(settings.idle_after.count()) + " ns, at least 0");
   expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   words_.emplace(launcher_.workers(), pool_, copies_);
   driver_ = std::thread([this] { drive(); });
@@ -78,9 +80,12 @@ std::uint32_t gpu_device::load(std::shared_ptr<detail::loaded_program const> loa
   if (bytes > slot_bytes_) {
     changed_.wait(lock, [&] { return queue_.empty() && flights_.empty(); });
     stop_kernel();
-    slot_bytes_ = std::max(least_slot_bytes, (bytes + 4095) / 4096 * 4096);
-    host_slots_ = pinned_memory(slot_count * slot_bytes_);
-    slots_ = memory_pool::take(pool_, slot_count * slot_bytes_);
+    auto const size = std::max(least_slot_bytes, (bytes + 4095) / 4096 * 4096);
+    pinned_memory host(slot_count * size);
+    auto slots = memory_pool::take(pool_, slot_count * size);
+    host_slots_ = std::move(host);
+    slots_ = std::move(slots);
+    slot_bytes_ = size;
   }
   programs_.push_back(std::move(image));
   return static_cast<std::uint32_t>(programs_.size() - 1);
@@ -126,6 +131,10 @@ void gpu_device::issue(std::unique_ptr<detail::job> submitted) {
   auto const finished = submitted->finished;
   try {
     flights_.push_back({staged_job(std::move(submitted), image, pool_, copies_), issued_});
+  } catch (std::bad_alloc const&) { // nothing has been given to the kernel: this submission fails alone
+    finished->finish(submission_state::failed, "the GPU has no memory left for what the submission binds");
+    changed_.notify_all();
+    return;
   } catch (std::exception const& e) {
     finished->finish(submission_state::failed, e.what());
     throw;
@@ -175,7 +184,9 @@ bool gpu_device::kernel_has_ended() {
 
 bool gpu_device::front_is_done() {
   auto const& front = flights_.front();
-  auto const done = [&] { return static_cast<std::int32_t>(words_->completed() - front.number) > 0; };
+  auto const done = [&] { // a completion that follows from an abort is seen after the abort
+    return static_cast<std::int32_t>(words_->completed() - front.number) > 0 && !words_->aborted();
+  };
   if (done()) return true;
   if (words_->aborted()) {
     expect(cudaStreamSynchronize(stream_), "the kernel");
@@ -184,6 +195,7 @@ bool gpu_device::front_is_done() {
   if (!running_ || !kernel_has_ended()) return false;
   running_ = false;
   if (done()) return true;
+  if (words_->aborted()) return false; // the next look reports it
   if (settings_.mode == run_mode::launch) throw device_error("cuda device: a kernel ended without its submission");
   start_kernel(front.number); // it had retired just before the doorbell
   return false;
@@ -230,6 +242,7 @@ void gpu_device::reset() {
   std::unique_lock lock(mutex_);
   for (auto const& job : queue_) job->finished->finish(submission_state::cancelled, "cancelled: the session was reset");
   queue_.clear();
+  changed_.notify_all();
   changed_.wait(lock, [&] { return flights_.empty(); });
   stop_kernel();
   failure_.clear();

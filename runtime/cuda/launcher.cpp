@@ -12,6 +12,10 @@ launcher::launcher(cuda_device const& choice) : kernel_(*choice.kernel) {
     throw device_error("cuda device: this machine has no NVIDIA GPU with a working driver (" +
                        std::string(cudaGetErrorString(result)) + ")");
   }
+  // The current device belongs to the thread, and all functions of a session may be called by any.
+  if (choice.ordinal != 0)
+    throw device_error("cuda device: ordinal is " + std::to_string(choice.ordinal) +
+                       ", only GPU 0 is supported so far");
   expect(cudaSetDevice(choice.ordinal), "cudaSetDevice");
   auto const attribute = [&](cudaDeviceAttr which) {
     int value = 0;

@@ -70,7 +70,8 @@ TYLO_FN inline void finish_step(kernel_arguments const& a, decoded_task const& t
 TYLO_FN inline void join(kernel_arguments const& a, decoded_task const& t) {
   auto const workers = tylo::cta_count();
   auto const before = tylo::add_acquire_release(&a.state->join.value, 1u);
-  if (before + 1 == workers * (t.step + 1)) finish_step(a, t);
+  bool const last = before + 1 == workers * (t.step + 1);
+  if (last && tylo::load_relaxed(&a.state->abort.value) == 0) finish_step(a, t);
 }
 
 /// All consumer threads: runs task after task, and tells those that wait for them.

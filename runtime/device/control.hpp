@@ -41,7 +41,8 @@ private:
 
   /// False where the kernel ends instead. All lanes get the same answer.
   TYLO_FN bool await_submission(std::uint32_t submission, std::uint32_t step) {
-    if (a_.mode == kernel_mode::launch) return true;
+    // Launches behind one that was aborted must not report waits of their own.
+    if (a_.mode == kernel_mode::launch) return !tylo::any_lane(lane_ == 0 && aborted());
     return tylo::cta_rank() == 0 ? fetch_submission(submission, step) : await_step(step);
   }
 
@@ -53,6 +54,7 @@ private:
         if (begins != 0 || tylo::load_relaxed(&a_.state->exit.value) != 0 || aborted()) break;
       }
     begins = tylo::shuffle(begins, 0);
+    tylo::sync_warp(); // what lane 0 acquired is visible to all
     return begins != 0;
   }
 
@@ -62,6 +64,7 @@ private:
     std::uint32_t begins = 0;
     if (lane_ == 0) begins = await_doorbell(submission, step);
     begins = tylo::shuffle(begins, 0);
+    tylo::sync_warp(); // what lane 0 acquired is visible to all
     if (begins == 0) {
       if (lane_ == 0) tylo::store_release(&a_.state->exit.value, 1u);
       return false;

@@ -153,6 +153,7 @@ private:
           << r.row_first << ".." << r.row_last;
     if (r.wait_count > 0) write_counters(", waits ", waits_of(r), producers_, true);
     if (r.signal_count > 0) write_counters(", signals ", signals_of(r), consumers_, false);
+    if (r.pages_in_flight != record{}.pages_in_flight) text_ << ", " << int{r.pages_in_flight} << " pages in flight";
     text_ << '\n';
   }
 

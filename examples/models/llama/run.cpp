@@ -6,6 +6,7 @@
 #include "models/llama/metadata.hpp"
 #include "models/llama/talk.hpp"
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -21,6 +22,7 @@ template <class F> auto in_file(std::string const& path, F f) {
 }
 
 mk::program read_program(std::string const& path) {
+  if (std::filesystem::is_directory(path)) throw mk::file_error("program file '" + path + "' is a folder");
   std::ifstream file(path, std::ios::binary);
   if (!file) throw mk::file_error("program file '" + path + "' cannot be read");
   std::vector<char> const bytes(std::istreambuf_iterator<char>(file), {});
