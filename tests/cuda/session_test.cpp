@@ -132,5 +132,37 @@ TEST_F(cuda_session, too_many_workers_are_refused_with_both_numbers) {
   }
 }
 
+TEST_F(cuda_session, a_cap_on_multiprocessors_is_kept) {
+  layer_program const layer;
+  session host(host_device{}, small_operations);
+  layer.set_constants(host);
+  auto const right = bytes_of(layer.run(host, host.load(layer.make(2)), 5, 4));
+  for (auto const mode : {run_mode::launch, run_mode::resident}) {
+    auto device = gpu(mode);
+    device.most_workers = 7;
+    session s(device, small_operations);
+    layer.set_constants(s);
+    EXPECT_EQ(bytes_of(layer.run(s, s.load(layer.make(7)), 5, 4)), right);
+    EXPECT_THROW(s.load(layer.make(8)), device_error);
+  }
+}
+
+TEST_F(cuda_session, calls_that_need_the_multiprocessors_return_when_the_kernel_is_idle) {
+  layer_program const layer;
+  auto device = gpu();
+  device.idle_after = std::chrono::milliseconds(200);
+  session s(device, small_operations);
+  layer.set_constants(s);
+  auto const p = s.load(layer.make(multiprocessors()));
+  layer.run(s, p, 4, 9);
+  auto const start = std::chrono::steady_clock::now();
+  void* memory = nullptr;
+  EXPECT_EQ(cudaMalloc(&memory, std::size_t(1) << 20), cudaSuccess);
+  EXPECT_EQ(cudaMemset(memory, 1, std::size_t(1) << 20), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(cudaFree(memory), cudaSuccess);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, device.idle_after + std::chrono::seconds(1));
+}
+
 } // namespace
 } // namespace mk::test
