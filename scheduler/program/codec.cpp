@@ -1,4 +1,5 @@
 #include <megakernels/ops/error.hpp>
+#include <megakernels/ops/operation_list.hpp>
 #include <megakernels/scheduler/program/codec.hpp>
 
 #include <cstring>
@@ -128,9 +129,9 @@ private:
 } // namespace
 
 std::uint64_t hash_of(std::span<std::byte const> bytes) {
-  std::uint64_t hash = 0xCBF29CE484222325u;
-  for (auto byte : bytes) hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001B3u;
-  return hash;
+  detail::fnv1a hash;
+  for (auto byte : bytes) hash.add_byte(std::to_integer<std::uint8_t>(byte));
+  return hash.state;
 }
 
 std::vector<std::byte> encode(program const& p) {
