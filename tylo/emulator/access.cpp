@@ -1,0 +1,118 @@
+#include <megakernels/tylo/emulator/internal/arena.hpp>
+#include <megakernels/tylo/emulator/internal/grid.hpp>
+
+#include <bit>
+#include <cstring>
+
+namespace tylo::emulator {
+namespace {
+
+std::string text_of(std::size_t bytes, bool write, bool atomic) {
+  return std::string(atomic ? "an atomic " : "a ") + (write ? "write" : "read") + " of " + std::to_string(bytes) + " bytes";
+}
+
+std::string position_text(code_position position, site at) {
+  return position != code_position{} ? describe(position) : text_of(at);
+}
+
+/// Says what is wrong with the states of the bytes.
+[[noreturn]] void report_states(std::byte const* address, std::size_t bytes, bool write, bool barrier) {
+  auto& state = *launch_now;
+  auto const offset = the_arena.offset_of(address);
+  auto const access = text_of(bytes, write, false) + " at ";
+  for (std::size_t i = 0; i < bytes; ++i) {
+    auto const s = offset + i < arena_bytes ? the_arena.states[offset + i] : std::uint8_t{0};
+    auto const where = access + name_of_address(address + i);
+    if ((s & allocated) == 0) state.raise(fault_kind::bounds, where);
+    if ((s & barrier_word) != 0 && !barrier)
+      state.raise(fault_kind::misuse, where + ", which is an mbarrier: only its own instructions may touch it");
+    if ((s & arriving) != 0) {
+      auto const* const o = state.writer_of(offset + i);
+      state.raise(fault_kind::in_flight, where + ": " + (o != nullptr ? o->what : "an operation") + " from " +
+                                             (o != nullptr ? text_of(o->at) : "elsewhere") + " is going to write it");
+    }
+    if (write && (s & constant) != 0) state.raise(fault_kind::constant, where);
+    if (!write && (s & written) == 0) state.raise(fault_kind::unwritten, where + ", which nothing has written");
+  }
+  state.raise(fault_kind::bounds, access + name_of_address(address));
+}
+
+constexpr std::uint64_t in_every_byte(unsigned bits) { return bits * 0x0101010101010101u; }
+
+/// Whether all bytes have the state that the access needs.
+bool states_allow(std::uint8_t const* states, std::size_t bytes, bool write) {
+  auto const looked = in_every_byte(write ? allocated | constant | barrier_word | arriving
+                                          : allocated | written | barrier_word | arriving);
+  auto const needed = in_every_byte(write ? allocated : allocated | written);
+  std::uint64_t wrong = 0;
+  for (; bytes >= 8; bytes -= 8, states += 8) {
+    std::uint64_t eight;
+    std::memcpy(&eight, states, 8);
+    wrong |= (eight & looked) ^ needed;
+  }
+  for (; bytes > 0; --bytes, ++states) wrong |= (*states & looked & 0xFF) ^ (needed & 0xFF);
+  return wrong == 0;
+}
+
+/// Shared memory of another CTA can be reached within a cluster only.
+bool is_foreign(std::size_t offset, cta const& home) {
+  if (offset < global_bytes) return false;
+  auto const slot = (offset - global_bytes) / shared_pitch;
+  auto const first = home.slot - home.rank;
+  auto const cluster = launch_now->shape.cluster;
+  return slot < first || (slot - first) / cluster != home.rank / cluster;
+}
+
+[[noreturn]] void report(conflict const& c, std::byte const* address, std::size_t bytes, access const& a,
+                         std::string const& how) {
+  auto& state = *launch_now;
+  auto const place = name_of_address(address + c.byte);
+  auto const other = state.name_of_agent(c.other) + (c.other_position != code_position{} ? " at " + describe(c.other_position) : "");
+  auto const here = text_of(bytes, a.write, a.atomic) + how + " at " + place;
+  if (c.fence_missing)
+    state.raise(fault_kind::proxy, here + " goes through the async proxy; it was written by " + other +
+                                       ", which did no fence_async_proxy before it told of that");
+  bool const copies = state.clocks.index_of(c.other) >= state.shape.threads;
+  state.raise(copies ? fault_kind::in_flight : fault_kind::race,
+              here + ": nothing orders it after the " + (c.other_atomic ? "atomic " : "") +
+                  (c.other_wrote ? "write" : "read") + " by " + other);
+}
+
+void check_races(std::byte const* address, std::size_t bytes, access const& a, std::string const& how) {
+  auto const offset = the_arena.offset_of(address);
+  if (auto const c = launch_now->races.check(the_arena.cells + offset / 4, offset % 4, bytes, a)) report(*c, address, bytes, a, how);
+}
+
+} // namespace
+
+void check_access(void const* start, std::size_t bytes, access_kind kind, code_position position, site at) {
+  auto const* const address = static_cast<std::byte const*>(start);
+  auto const offset = the_arena.offset_of(address);
+  auto* const states = the_arena.states + offset;
+  auto& self = *thread_now;
+  if (offset + bytes > arena_bytes || !states_allow(states, bytes, kind.write)) [[unlikely]]
+    report_states(address, bytes, kind.write, false);
+  if (is_foreign(offset, *self.home)) [[unlikely]]
+    launch_now->raise(fault_kind::bounds, text_of(bytes, kind.write, kind.atomic) + " at " + name_of_address(address) +
+                                              ", which is not of the cluster, at " + position_text(position, at));
+  bool const is_constant = (*states & constant) != 0;
+  if (kind.write)
+    for (std::size_t i = 0; i < bytes; ++i) states[i] |= written;
+  if (launch_now->check_races && !is_constant)
+    check_races(address, bytes, {.who = self.clock, .position = position, .write = kind.write, .atomic = kind.atomic, .through = proxy::generic}, "");
+}
+
+void check_operation(void const* start, std::size_t bytes, bool write, agent_clock const& clock, char const* what, site at) {
+  auto const* const address = static_cast<std::byte const*>(start);
+  auto const offset = the_arena.offset_of(address);
+  auto const how = " by " + std::string(what) + " from " + text_of(at);
+  if (offset + bytes > arena_bytes || !states_allow(the_arena.states + offset, bytes, write)) report_states(address, bytes, write, false);
+  if (is_foreign(offset, *thread_now->home))
+    launch_now->raise(fault_kind::bounds, text_of(bytes, write, false) + how + " at " + name_of_address(address) + ", which is not of the cluster");
+  bool const is_constant = (the_arena.states[offset] & constant) != 0;
+  if (write) std::memset(the_arena.states + offset, the_arena.states[offset] | written, bytes);
+  if (launch_now->check_races && !is_constant)
+    check_races(address, bytes, {.who = clock, .position = {}, .write = write, .atomic = false, .through = proxy::async}, how);
+}
+
+} // namespace tylo::emulator

@@ -1,0 +1,469 @@
+#include <megakernels/tylo/emulator/internal/arena.hpp>
+#include <megakernels/tylo/emulator/internal/grid.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+namespace tylo::emulator {
+
+thread_local constinit launch_state* launch_now = nullptr;
+thread_local constinit thread* thread_now = nullptr;
+thread_local constinit thread* armed_thread = nullptr;
+
+namespace {
+
+constexpr std::uint64_t ns_per_pick = 10;
+constexpr std::uint64_t picks_between_looks = 256; ///< at those whose time has come
+constexpr std::uint64_t first_poll_ns = 1000, longest_poll_ns = 10'000'000;
+
+void expect_possible(grid const& g) {
+  auto const refuse = [](std::string const& text) { throw std::invalid_argument("emulated grid: " + text); };
+  if (g.ctas == 0) refuse("no CTAs");
+  if (g.threads == 0 || g.threads % warp_lanes != 0 || g.threads > 1024)
+    refuse(std::to_string(g.threads) + " threads in a CTA: a multiple of 32, at most 1024");
+  if (g.shared_bytes > shared_pitch / 2)
+    refuse(std::to_string(g.shared_bytes) + " bytes of shared memory, at most " + std::to_string(shared_pitch / 2));
+  if (g.cluster != 1 && g.cluster != 2) refuse("clusters of " + std::to_string(g.cluster) + ": 1 or 2");
+  if (g.ctas % g.cluster != 0) refuse("clusters of 2 and " + std::to_string(g.ctas) + " CTAs");
+  if (g.ctas > shared_slots) refuse(std::to_string(g.ctas) + " CTAs, at most " + std::to_string(shared_slots));
+}
+
+completion when_by(options const& how) {
+  if (how.asynchronous != completion::by_seed) return how.asynchronous;
+  constexpr completion kinds[] = {completion::late, completion::early, completion::random};
+  return kinds[how.seed % 3];
+}
+
+std::uint64_t mixed(std::uint64_t x) { // splitmix64
+  x += 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+} // namespace
+
+launch_state::launch_state(grid const& g, options const& o, void (*entry)(void*), void const* arguments,
+                           std::size_t bytes)
+    : shape((expect_possible(g), g)), how(o), when(when_by(o)), clocks(g.ctas, g.threads + engines, next_base()),
+      races(clocks), check_races(o.races), entry_(entry),
+      arguments_(static_cast<std::byte const*>(arguments), static_cast<std::byte const*>(arguments) + bytes),
+      work_(std::size_t(g.ctas) * engines), random_(mixed(o.seed)),
+      deleted_line_(o.deleted_site ? o.deleted_site->second : 0) {
+  first_slot_ = take_shared_slots(g.ctas);
+  cluster_barriers.resize(g.ctas / g.cluster);
+  for (unsigned c = 0; c < g.ctas; ++c) {
+    auto& of = ctas.emplace_back();
+    of.rank = c;
+    of.slot = first_slot_ + c;
+    of.shared = the_arena.memory + shared_offset(of.slot);
+    std::memset(the_arena.states + shared_offset(of.slot), allocated, g.shared_bytes);
+    of.barriers.resize(named_barriers);
+    of.warps.resize(g.threads / warp_lanes);
+    of.products.resize((g.threads + 127) / 128);
+    of.live = g.threads;
+    for (unsigned r = 0; r < g.threads; ++r) {
+      auto& t = *of.threads.emplace_back(std::make_unique<thread>());
+      t.home = &of;
+      t.team = &of.warps[r / warp_lanes];
+      t.team->rank = r / warp_lanes;
+      t.team->lanes[r % warp_lanes] = &t;
+      t.rank = r;
+      t.clock = clocks.agent(c, r);
+      ready(t);
+    }
+  }
+  live_ = g.ctas * g.threads;
+}
+
+launch_state::~launch_state() {
+  for (auto const& c : ctas) {
+    std::memset(the_arena.states + shared_offset(c.slot), 0, shape.shared_bytes);
+    clocks.finished(); // later launches count on from here
+  }
+  give_shared_slots(first_slot_, shape.ctas);
+}
+
+statistics launch_state::run() {
+  fiber_set stacks(std::size_t(shape.ctas) * shape.threads);
+  std::size_t next = 0;
+  for (auto& c : ctas)
+    for (auto& t : c.threads) stacks.make(next++, t->context, &launch_state::enter, t.get());
+  launch_now = this;
+  auto* const first = pick();
+  thread_now = first;
+  switch_to(main_, first->context);
+  launch_now = nullptr;
+  thread_now = nullptr;
+  if (faulted_) throw fault(fault_kind_, fault_text_);
+  return counts;
+}
+
+void launch_state::enter(void* of) {
+  auto& state = *launch_now;
+  (void)of;
+  alignas(16) std::byte own[1024]; // as on a GPU: a copy in the thread's own memory
+  std::memcpy(own, state.arguments_.data(), state.arguments_.size());
+  armed_thread = thread_now;
+  state.entry_(own);
+  armed_thread = nullptr;
+  state.thread_ended();
+}
+
+void launch_state::thread_ended() {
+  auto& t = *thread_now;
+  auto& w = *t.team;
+  if (w.arrived != 0)
+    raise(fault_kind::divergence, "a lane ends while others of its warp wait for it in " + std::string(w.what) +
+                                      " at " + text_of(w.at));
+  w.ended |= 1u << t.lane();
+  t.wait = {.kind = wait_kind::ended};
+  progress();
+  if (--t.home->live == 0) check_end(*t.home);
+  if (--live_ > 0) block();
+  switch_to(t.context, main_);
+}
+
+/// A CTA has ended: nothing of it may be under way.
+void launch_state::check_end(cta& c) {
+  for (auto const& o : pending_)
+    if (o.home == &c)
+      raise(fault_kind::exit, "CTA " + std::to_string(c.rank) + " ends while " + o.what + " from " + text_of(o.at) +
+                                  " is under way");
+}
+
+void launch_state::ready(thread& t) {
+  t.wait.kind = wait_kind::none;
+  t.next = nullptr;
+  (last_ != nullptr ? last_->next : first_) = &t;
+  last_ = &t;
+  ++ready_count_;
+}
+
+void launch_state::block() {
+  auto* const self = thread_now;
+  auto* const next = pick();
+  if (next == self) return;
+  ++counts.switches;
+  thread_now = next;
+  switch_to(self->context, next->context);
+}
+
+void launch_state::yield() {
+  if (first_ == nullptr) return;
+  ready(*thread_now);
+  block();
+}
+
+std::uint64_t launch_state::random(std::uint64_t below) {
+  random_ ^= random_ << 13; // xorshift64
+  random_ ^= random_ >> 7;
+  random_ ^= random_ << 17;
+  return random_ % below;
+}
+
+thread* launch_state::pick() {
+  for (;;) {
+    now_ns += ns_per_pick;
+    if (now_ns / ns_per_pick % picks_between_looks == 0) wake_due();
+    if (when == completion::random && !pending_.empty() && random(8) == 0) carry_out_one(false);
+    if (auto* const t = take_ready(); t != nullptr) return t;
+    if (!pending_.empty())
+      carry_out_one(when != completion::random);
+    else if (!pass_time())
+      raise(fault_kind::deadlock, std::to_string(live_) + " threads have not ended and none can ever run again" + who_waits());
+  }
+}
+
+thread* launch_state::take_ready() {
+  auto const pop = [&] {
+    auto* const t = first_;
+    first_ = t->next;
+    if (first_ == nullptr) last_ = nullptr;
+    --ready_count_;
+    return t;
+  };
+  if (first_ == nullptr) return nullptr;
+  if (how.seed == 0) return pop();
+  if (picks_until_redraw_-- == 0) redraw_favours();
+  for (auto tries = std::min<std::size_t>(ready_count_, 64); tries > 1; --tries) {
+    auto* const t = first_;
+    bool const held = t->team->stalled || t->home->disfavoured;
+    if (!(held && random(32) != 0) && random(4) != 0) break;
+    ready(*pop());
+  }
+  return pop();
+}
+
+/// Which warps are held back and which CTAs get few turns, for the next while.
+void launch_state::redraw_favours() {
+  picks_until_redraw_ = 100 + random(2000);
+  auto const style = how.seed / 3 % 4;
+  for (auto& c : ctas) {
+    c.disfavoured = (style & 1) != 0 && random(3) == 0;
+    for (auto& w : c.warps) w.stalled = (style & 2) != 0 && random(6) == 0;
+  }
+}
+
+std::uint64_t launch_state::start(char const* what, site at, agent_clock const& clock, std::size_t target,
+                                  std::size_t target_bytes, std::function<void()> carry_out) {
+  ++counts.copies;
+  progress();
+  auto const number = next_operation_++;
+  if (when == completion::early) {
+    carry_out();
+    return number;
+  }
+  pending_.push_back({.number = number,
+                      .what = what,
+                      .at = at,
+                      .home = thread_now->home,
+                      .clock = clock,
+                      .carry_out = std::move(carry_out),
+                      .target = target,
+                      .target_bytes = target_bytes});
+  for (std::size_t i = 0; i < target_bytes; ++i) the_arena.states[target + i] |= arriving;
+  return number;
+}
+
+bool launch_state::is_pending(std::uint64_t number) const {
+  return std::any_of(pending_.begin(), pending_.end(), [&](operation const& o) { return o.number == number; });
+}
+
+void launch_state::carry_out(std::size_t index) {
+  auto const at = pending_.begin() + static_cast<std::ptrdiff_t>(index);
+  auto const o = std::move(*at);
+  pending_.erase(at);
+  for (std::size_t i = 0; i < o.target_bytes; ++i)
+    the_arena.states[o.target + i] &= static_cast<std::uint8_t>(~arriving);
+  progress();
+  o.carry_out();
+}
+
+void launch_state::carry_out_one(bool oldest) { carry_out(oldest ? 0 : random(pending_.size())); }
+
+void launch_state::finish(std::uint64_t number) {
+  auto const at = std::find_if(pending_.begin(), pending_.end(), [&](operation const& o) { return o.number == number; });
+  if (at != pending_.end()) carry_out(static_cast<std::size_t>(at - pending_.begin()));
+}
+
+operation const* launch_state::writer_of(std::size_t offset) const {
+  for (auto const& o : pending_)
+    if (offset - o.target < o.target_bytes) return &o;
+  return nullptr;
+}
+
+agent_clock launch_state::clock_of_operation(cta& home, char const* what, site at) {
+  auto const engine = home.next_engine++ % engines;
+  work_[std::size_t(home.rank) * engines + engine] = {what, at};
+  return clocks.operation(thread_now->clock, home.rank, shape.threads + engine);
+}
+
+void launch_state::polled(void const* address, std::uint64_t value, bool of_host) {
+  auto& t = *thread_now;
+  for (unsigned i = 0; i < t.polled_count; ++i) {
+    auto& p = t.polled[i];
+    if (p.address != address) continue;
+    if (p.value != value) {
+      p.value = value;
+      t.fruitless = 0;
+      return;
+    }
+    t.wake_at = now_ns + std::min(first_poll_ns << std::min(t.fruitless, 14u), longest_poll_ns);
+    ++t.fruitless;
+    pollers_.push_back(&t);
+    block();
+    return;
+  }
+  if (t.polled_count == t.polled.size()) {
+    std::rotate(t.polled.begin(), t.polled.begin() + 1, t.polled.end());
+    --t.polled_count;
+  }
+  t.polled[t.polled_count++] = {address, value, of_host};
+}
+
+void launch_state::changed(void const* address) {
+  progress();
+  std::erase_if(pollers_, [&](thread* t) {
+    bool const looks = std::any_of(t->polled.begin(), t->polled.begin() + t->polled_count,
+                                   [&](polled_word const& p) { return p.address == address; });
+    if (looks) wake(*t);
+    return looks;
+  });
+}
+
+void launch_state::wake(thread& t) {
+  t.fruitless = t.wait.kind == wait_kind::poll ? t.fruitless : 0;
+  ready(t);
+}
+
+void launch_state::sleep(std::uint64_t ns) {
+  auto& t = *thread_now;
+  t.wake_at = now_ns + ns;
+  sleepers_.push_back(&t);
+  block();
+}
+
+void launch_state::wake_due() {
+  for (auto* const list : {&pollers_, &sleepers_})
+    std::erase_if(*list, [&](thread* t) {
+      bool const due = t->wake_at <= now_ns;
+      if (due) ready(*t);
+      return due;
+    });
+}
+
+bool launch_state::pass_time() {
+  if (pollers_.empty() && sleepers_.empty()) return false;
+  auto const asks_host = [](thread* t) {
+    return std::any_of(t->polled.begin(), t->polled.begin() + t->polled_count,
+                       [](polled_word const& p) { return p.of_host; });
+  };
+  if (how.idle && sleepers_.empty() && std::any_of(pollers_.begin(), pollers_.end(), asks_host)) {
+    now_ns += static_cast<std::uint64_t>(how.idle().count());
+    progress();
+    for (auto* const t : pollers_)
+      if (asks_host(t)) t->wake_at = now_ns;
+    wake_due();
+    return true;
+  }
+  auto next = ~std::uint64_t(0);
+  for (auto const* const list : {&pollers_, &sleepers_})
+    for (auto const* const t : *list) next = std::min(next, t->wake_at);
+  now_ns = std::max(now_ns, next);
+  if (now_ns - last_progress_ns_ > static_cast<std::uint64_t>(how.patience.count()))
+    raise(fault_kind::livelock, "for " + std::to_string((now_ns - last_progress_ns_) / 1000000) +
+                                    " ms of the kernel's time nothing but polls, and no word that they look at changes" +
+                                    who_waits());
+  wake_due();
+  return true;
+}
+
+bool launch_state::is_deleted_file(char const* file) const {
+  std::string_view const whole(file);
+  return whole.ends_with(how.deleted_site->first);
+}
+
+std::string text_of(site at) {
+  std::string_view file(at.file);
+  auto cut = file.rfind('/');
+  if (cut != file.npos && cut > 0) cut = file.rfind('/', cut - 1);
+  if (cut != file.npos) file.remove_prefix(cut + 1);
+  return std::string(file) + ":" + std::to_string(at.line);
+}
+
+std::string name_of_thread(thread const& t) {
+  return "CTA " + std::to_string(t.home->rank) + ", thread " + std::to_string(t.rank) + " (warp " +
+         std::to_string(t.team->rank) + ", lane " + std::to_string(t.lane()) + ")";
+}
+
+std::string name_of_address(void const* address) {
+  auto const offset = the_arena.offset_of(address);
+  if (offset >= arena_bytes) return "address " + std::to_string(reinterpret_cast<std::uintptr_t>(address));
+  if (offset < global_bytes) return describe_global(offset);
+  auto const slot = (offset - global_bytes) / shared_pitch;
+  auto const byte = (offset - global_bytes) % shared_pitch;
+  auto const& state = *launch_now;
+  auto const first = state.ctas.front().slot;
+  if (slot < first || slot >= first + state.shape.ctas) return "shared memory of no CTA";
+  return "byte " + std::to_string(byte) + " of the " + std::to_string(state.shape.shared_bytes) +
+         " bytes of shared memory of CTA " + std::to_string(slot - first);
+}
+
+namespace {
+
+std::string text_of(waiting const& w, thread const& t) {
+  auto const place = std::string(w.what) + " at " + text_of(w.at);
+  switch (w.kind) {
+  case wait_kind::warp: {
+    char lanes[16];
+    std::snprintf(lanes, sizeof lanes, "%08x", t.team->arrived);
+    return place + ": lanes " + lanes + " have arrived";
+  }
+  case wait_kind::barrier: {
+    auto const& b = t.home->barriers[w.number];
+    return place + ": barrier " + std::to_string(w.number) + ", " + std::to_string(b.arrived) + " of " +
+           std::to_string(b.expected) + " threads have arrived";
+  }
+  case wait_kind::cluster:
+    return place + ": not all threads of the cluster have arrived";
+  case wait_kind::mbarrier: {
+    auto const& m = *static_cast<mbarrier_state const*>(w.object);
+    return place + ": mbarrier at " + name_of_address(the_arena.memory + m.offset) + ", parity " +
+           std::to_string(w.number) + ", " + std::to_string(m.phases) + " phases have ended, " +
+           std::to_string(m.pending) + " of " + std::to_string(m.expected) + " arrivals and " +
+           std::to_string(m.bytes) + " bytes are missing";
+  }
+  case wait_kind::poll: {
+    auto const& p = t.polled[t.polled_count - 1];
+    return place + ": polls " + name_of_address(p.address) + ", which is " + std::to_string(p.value);
+  }
+  default:
+    return place;
+  }
+}
+
+} // namespace
+
+/// A line for each run of threads of a CTA that wait alike.
+std::string launch_state::who_waits() const {
+  constexpr int most_lines = 24;
+  std::string text;
+  int lines = 0;
+  for (auto const& c : ctas)
+    for (std::size_t i = 0; i < c.threads.size();) {
+      auto const& t = *c.threads[i];
+      auto const begin = i;
+      auto const same = [&](thread const& other) {
+        auto const &a = t.wait, &b = other.wait;
+        return a.kind == b.kind && a.at.line == b.at.line && a.object == b.object && a.number == b.number &&
+               (a.kind != wait_kind::warp || t.team == other.team);
+      };
+      while (i < c.threads.size() && same(*c.threads[i])) ++i;
+      if (t.wait.kind == wait_kind::ended) continue;
+      if (++lines > most_lines) continue;
+      text += "\n  CTA " + std::to_string(c.rank) + ", thread" +
+              (i - begin > 1 ? "s " + std::to_string(begin) + " to " + std::to_string(i - 1) : " " + std::to_string(begin)) +
+              ": " + text_of(t.wait, t);
+    }
+  if (lines > most_lines) text += "\n  and " + std::to_string(lines - most_lines) + " more";
+  return text;
+}
+
+engine_work launch_state::work_of(agent_id id) const {
+  return work_[std::size_t(clocks.cta_of(id)) * engines + (clocks.index_of(id) - shape.threads)];
+}
+
+std::string launch_state::name_of_agent(agent_id id) const {
+  auto const c = clocks.cta_of(id), index = clocks.index_of(id);
+  if (index < shape.threads) return name_of_thread(*ctas[c].threads[index]);
+  auto const work = work_of(id);
+  return std::string(work.what) + " from " + text_of(work.at) + " of CTA " + std::to_string(c);
+}
+
+void launch_state::raise(fault_kind kind, std::string const& text) {
+  faulted_ = true;
+  fault_kind_ = kind;
+  fault_text_ = std::string(name_of(kind)) + ": " + text;
+  if (thread_now != nullptr && kind != fault_kind::deadlock && kind != fault_kind::livelock)
+    fault_text_ += "\n  seen by " + name_of_thread(*thread_now) + " at " + describe(call_chain());
+  if (how.seed != 0) fault_text_ += "\n  with seed " + std::to_string(how.seed);
+  auto* const self = thread_now;
+  switch_to(self->context, main_);
+  __builtin_unreachable();
+}
+
+namespace detail {
+
+statistics launch(grid const& g, options const& o, void (*entry)(void*), void const* arguments, std::size_t bytes) {
+  reserve_arena();
+  launch_state state(g, o, entry, arguments, bytes);
+  return state.run();
+}
+
+} // namespace detail
+
+} // namespace tylo::emulator
