@@ -262,7 +262,7 @@ agent_clock launch_state::clock_of_operation(cta& home, char const* what, site a
   return clocks.operation(thread_now->clock, home.rank, shape.threads + engine);
 }
 
-void launch_state::polled(void const* address, std::uint64_t value, bool of_host) {
+bool launch_state::polled(void const* address, std::uint64_t value, bool of_host) {
   auto& t = *thread_now;
   for (unsigned i = 0; i < t.polled_count; ++i) {
     auto& p = t.polled[i];
@@ -270,19 +270,20 @@ void launch_state::polled(void const* address, std::uint64_t value, bool of_host
     if (p.value != value) {
       p.value = value;
       t.fruitless = 0;
-      return;
+      return false;
     }
     t.wake_at = now_ns + std::min(first_poll_ns << std::min(t.fruitless, 14u), longest_poll_ns);
     ++t.fruitless;
     pollers_.push_back(&t);
     block();
-    return;
+    return true;
   }
   if (t.polled_count == t.polled.size()) {
     std::rotate(t.polled.begin(), t.polled.begin() + 1, t.polled.end());
     --t.polled_count;
   }
   t.polled[t.polled_count++] = {address, value, of_host};
+  return false;
 }
 
 void launch_state::changed(void const* address) {
@@ -340,6 +341,15 @@ bool launch_state::pass_time() {
                                     who_waits());
   wake_due();
   return true;
+}
+
+void launch_state::list_site(char const* kind, char const* what, site at) {
+  for (auto& s : counts.sites)
+    if (s.line == at.line && s.kind == kind && s.file == at.file) {
+      ++s.times;
+      return;
+    }
+  counts.sites.push_back({.kind = kind, .what = what, .file = at.file, .line = at.line, .times = 1});
 }
 
 bool launch_state::is_deleted_file(char const* file) const {

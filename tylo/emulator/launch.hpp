@@ -13,6 +13,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace tylo::emulator {
 
@@ -46,8 +47,20 @@ struct options {
   /// Called where only words of the host can let the kernel go on. Returns how much time has passed. Without it time
   /// jumps to where a thread would look again.
   std::function<std::chrono::nanoseconds()> idle;
-  /// The wait, arrival, fence, barrier or commit at this place in the source does nothing: file name and line.
+  /// The wait, arrival, fence, barrier or commit at this place in the source does nothing; an atomic access there orders
+  /// nothing. The end of a file's name, and a line.
   std::optional<std::pair<std::string, int>> deleted_site;
+  /// Whether `statistics::sites` are wanted.
+  bool list_sites = false;
+};
+
+/// A place in the source where a kernel waits, arrives, fences, meets or commits.
+struct used_site {
+  std::string kind; ///< wait, arrive, fence, barrier, commit, acquire or release
+  std::string what; ///< the lane function
+  std::string file;
+  int line = 0;
+  std::uint64_t times = 0;
 };
 
 struct statistics {
@@ -55,6 +68,7 @@ struct statistics {
   std::uint64_t collectives = 0; ///< of warps
   std::uint64_t products = 0;    ///< mma and wgmma instructions
   std::uint64_t copies = 0;      ///< asynchronous
+  std::vector<used_site> sites;
 };
 
 namespace detail {

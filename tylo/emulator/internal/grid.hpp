@@ -72,6 +72,8 @@ struct thread {
   std::deque<std::vector<std::uint64_t>> cp_groups, bulk_groups;
   std::vector<std::uint64_t> cp_open, bulk_open;
 
+  bool published = false; ///< the mbarriers that it initialised, to asynchronous copies
+
   [[nodiscard]] unsigned lane() const { return rank % warp_lanes; }
 };
 
@@ -106,6 +108,8 @@ struct mbarrier_state {
   clock_ref last;              ///< what the last phase that ended released
   std::vector<thread*> waiters;
   std::vector<std::int32_t> meant; ///< the phase that each thread last waited for; -2: none
+  agent_id made{};             ///< who initialised it, and when
+  std::uint32_t made_at = 0;
 };
 
 /// Warpgroup products of four warps.
@@ -184,13 +188,18 @@ public:
 
   /// The calling thread polls a word and has seen `value`: where it sees the same again, it is put aside until the word
   /// changes or some time has passed.
-  void polled(void const* address, std::uint64_t value, bool of_host);
+  /// Returns whether it was put aside: the word may have another value now.
+  bool polled(void const* address, std::uint64_t value, bool of_host);
   /// A word was written that others may poll.
   void changed(void const* address);
   void sleep(std::uint64_t ns);
   /// Something happened that is no poll.
   void progress() { last_progress_ns_ = now_ns; }
 
+  /// Notes a wait, arrival, fence, barrier or commit that the kernel has come to.
+  void used(char const* kind, char const* what, site at) {
+    if (how.list_sites) list_site(kind, what, at);
+  }
   /// Whether what stands at this place in the source is left out.
   [[nodiscard]] bool deleted(site at) const {
     return at.line == deleted_line_ && deleted_line_ != 0 && is_deleted_file(at.file);
@@ -205,6 +214,7 @@ public:
   std::string name_of_agent(agent_id) const;
 
 private:
+  void list_site(char const* kind, char const* what, site at);
   void thread_ended();
   static void enter(void*);
   thread* pick();

@@ -1,0 +1,115 @@
+#include <megakernels/tylo/emulator/internal/arena.hpp>
+#include <megakernels/tylo/emulator/internal/collective.hpp>
+#include <megakernels/tylo/emulator/internal/mbarrier.hpp>
+#include <megakernels/tylo/emulator/lane.hpp>
+
+#include <algorithm>
+#include <bit>
+
+namespace tylo::emulator {
+namespace {
+
+/// The last one to arrive lets all go on, each ordered after what all did.
+void end_meeting(meeting& m, bool self_waits) {
+  auto& state = *launch_now;
+  auto const together = state.clocks.value(m.released);
+  if (self_waits) state.clocks.acquire(thread_now->clock, together);
+  for (auto* const t : m.waiters) {
+    state.clocks.acquire(t->clock, together);
+    state.ready(*t);
+  }
+  m.waiters.clear();
+  m.released.clear();
+  m.arrived = 0;
+  m.expected = 0;
+  std::fill(m.lanes.begin(), m.lanes.end(), 0);
+}
+
+void meet(unsigned number, unsigned threads, char const* what, bool waits, site at) {
+  inside_emulator const inside;
+  auto& state = *launch_now;
+  state.used("barrier", what, at);
+  if (state.deleted(at)) return;
+  begin_step();
+  auto& self = *thread_now;
+  auto& home = *self.home;
+  auto const place = std::string(what) + " at " + text_of(at) + ": barrier " + std::to_string(number);
+  if (number >= named_barriers) state.raise(fault_kind::misuse, place + ": there are 16");
+  if (threads == 0 || threads % warp_lanes != 0 || threads > home.threads.size())
+    state.raise(fault_kind::barrier_count, place + " for " + std::to_string(threads) + " threads: a multiple of 32, at most the " +
+                                               std::to_string(home.threads.size()) + " of the CTA");
+  auto& m = home.barriers[number];
+  if (m.arrived > 0 && m.expected != threads)
+    state.raise(fault_kind::barrier_count, place + " for " + std::to_string(threads) + " threads, while others wait there for " +
+                                               std::to_string(m.expected) + ", at " + text_of(m.at));
+  m.lanes.resize(home.warps.size());
+  m.expected = threads;
+  m.at = at;
+  auto& lanes = m.lanes[self.team->rank];
+  auto const bit = 1u << self.lane();
+  if ((lanes & bit) != 0)
+    state.raise(fault_kind::barrier_count, place + ": a thread arrives twice before all have");
+  lanes |= bit;
+  state.clocks.release(self.clock, m.released);
+  state.progress();
+  if (++m.arrived < threads) {
+    if (!waits) return;
+    self.wait = {.kind = wait_kind::barrier, .what = what, .at = at, .object = &m, .number = number};
+    m.waiters.push_back(&self);
+    state.block();
+    return;
+  }
+  for (std::size_t w = 0; w < m.lanes.size(); ++w)
+    if (m.lanes[w] != 0 && m.lanes[w] != ~0u)
+      state.raise(fault_kind::barrier_count, place + ": of warp " + std::to_string(w) + " only " +
+                                                 std::to_string(std::popcount(m.lanes[w])) +
+                                                 " lanes arrive; a barrier takes whole warps");
+  end_meeting(m, waits);
+}
+
+} // namespace
+
+void sync_cta(site at) { meet(0, launch_now->shape.threads, "sync_cta", true, at); }
+void sync_named(unsigned barrier, unsigned threads, site at) { meet(barrier, threads, "sync_named", true, at); }
+void arrive_named(unsigned barrier, unsigned threads, site at) { meet(barrier, threads, "arrive_named", false, at); }
+
+void sync_cluster(site at) {
+  inside_emulator const inside;
+  auto& state = *launch_now;
+  state.used("barrier", "sync_cluster", at);
+  if (state.deleted(at)) return;
+  begin_step();
+  auto& self = *thread_now;
+  auto& m = state.cluster_barriers[self.home->rank / state.shape.cluster];
+  m.expected = state.shape.cluster * state.shape.threads;
+  state.clocks.release(self.clock, m.released);
+  state.progress();
+  if (++m.arrived == m.expected) return end_meeting(m, true);
+  self.wait = {.kind = wait_kind::cluster, .what = "sync_cluster", .at = at, .object = &m};
+  m.waiters.push_back(&self);
+  state.block();
+}
+
+void* peer_address(void* mine, unsigned rank, site at) {
+  inside_emulator const inside;
+  auto& state = *launch_now;
+  auto const& home = *thread_now->home;
+  auto const within = the_arena.offset_of(mine) - shared_offset(home.slot);
+  if (within >= state.shape.shared_bytes)
+    state.raise(fault_kind::bounds, "peer_address at " + text_of(at) + " of " + name_of_address(mine) + ", which is not of this CTA");
+  if (rank >= state.shape.cluster)
+    state.raise(fault_kind::misuse, "peer_address at " + text_of(at) + " of CTA " + std::to_string(rank) + " of a cluster of " +
+                                        std::to_string(state.shape.cluster));
+  return state.ctas[home.rank / state.shape.cluster * state.shape.cluster + rank].shared + within;
+}
+
+void fence_async_proxy(site at) {
+  inside_emulator const inside;
+  auto& state = *launch_now;
+  state.used("fence", "fence_async_proxy", at);
+  if (state.deleted(at)) return;
+  begin_step();
+  state.races.fenced(thread_now->clock);
+}
+
+} // namespace tylo::emulator

@@ -1,0 +1,15 @@
+#pragma once
+
+/// mbarriers, as the operations that complete on them see them.
+
+#include <megakernels/tylo/emulator/internal/grid.hpp>
+
+namespace tylo::emulator {
+
+/// The barrier at an address in the shared memory of the calling thread's cluster; raises where there is none.
+mbarrier_state& mbarrier_at(void const* word, char const* what, site);
+
+/// Bytes of an operation have arrived.
+void complete_bytes(mbarrier_state&, std::uint32_t bytes, agent_clock const&);
+
+} // namespace tylo::emulator
