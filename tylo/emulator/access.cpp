@@ -7,8 +7,9 @@
 namespace tylo::emulator {
 namespace {
 
-std::string text_of(std::size_t bytes, bool write, bool atomic) {
-  return std::string(atomic ? "an atomic " : "a ") + (write ? "write" : "read") + " of " + std::to_string(bytes) + " bytes";
+std::string words_of(std::size_t bytes, bool write, bool atomic) {
+  return std::string(atomic ? "an atomic " : "a ") + (write ? "write" : "read") + " of " + std::to_string(bytes) +
+         " bytes";
 }
 
 std::string position_text(code_position position, site at) {
@@ -19,7 +20,7 @@ std::string position_text(code_position position, site at) {
 [[noreturn]] void report_states(std::byte const* address, std::size_t bytes, bool write, bool barrier) {
   auto& state = *launch_now;
   auto const offset = the_arena.offset_of(address);
-  auto const access = text_of(bytes, write, false) + " at ";
+  auto const access = words_of(bytes, write, false) + " at ";
   for (std::size_t i = 0; i < bytes; ++i) {
     auto const s = offset + i < arena_bytes ? the_arena.states[offset + i] : std::uint8_t{0};
     auto const where = access + name_of_address(address + i);
@@ -67,12 +68,13 @@ bool is_foreign(std::size_t offset, cta const& home) {
                          std::string const& how) {
   auto& state = *launch_now;
   auto const place = name_of_address(address + c.byte);
-  auto const other = state.name_of_agent(c.other) + (c.other_position != code_position{} ? " at " + describe(c.other_position) : "");
-  auto const here = text_of(bytes, a.write, a.atomic) + how + " at " + place;
+  auto const other =
+      state.name_of_agent(c.other) + (c.other_position != code_position{} ? " at " + describe(c.other_position) : "");
+  auto const here = words_of(bytes, a.write, a.atomic) + how + " at " + place;
   if (c.fence_missing)
     state.raise(fault_kind::proxy, here + " goes through the async proxy; it was written by " + other +
                                        ", which did no fence_async_proxy before it told of that");
-  bool const copies = state.clocks.index_of(c.other) >= state.shape.threads;
+  bool const copies = index_of(c.other) >= state.shape.threads;
   state.raise(copies ? fault_kind::in_flight : fault_kind::race,
               here + ": nothing orders it after the " + (c.other_atomic ? "atomic " : "") +
                   (c.other_wrote ? "write" : "read") + " by " + other);
@@ -80,7 +82,8 @@ bool is_foreign(std::size_t offset, cta const& home) {
 
 void check_races(std::byte const* address, std::size_t bytes, access const& a, std::string const& how) {
   auto const offset = the_arena.offset_of(address);
-  if (auto const c = launch_now->races.check(the_arena.cells + offset / 4, offset % 4, bytes, a)) report(*c, address, bytes, a, how);
+  if (auto const c = launch_now->races.check(the_arena.cells + offset / 4, offset % 4, bytes, a))
+    report(*c, address, bytes, a, how);
 }
 
 } // namespace
@@ -93,26 +96,36 @@ void check_access(void const* start, std::size_t bytes, access_kind kind, code_p
   if (offset + bytes > arena_bytes || !states_allow(states, bytes, kind.write)) [[unlikely]]
     report_states(address, bytes, kind.write, false);
   if (is_foreign(offset, *self.home)) [[unlikely]]
-    launch_now->raise(fault_kind::bounds, text_of(bytes, kind.write, kind.atomic) + " at " + name_of_address(address) +
+    launch_now->raise(fault_kind::bounds, words_of(bytes, kind.write, kind.atomic) + " at " + name_of_address(address) +
                                               ", which is not of the cluster, at " + position_text(position, at));
   bool const is_constant = (*states & constant) != 0;
   if (kind.write)
     for (std::size_t i = 0; i < bytes; ++i) states[i] |= written;
   if (launch_now->check_races && !is_constant)
-    check_races(address, bytes, {.who = self.clock, .position = position, .write = kind.write, .atomic = kind.atomic, .through = proxy::generic}, "");
+    check_races(address, bytes,
+                {.who = self.clock,
+                 .position = position,
+                 .write = kind.write,
+                 .atomic = kind.atomic,
+                 .through = proxy::generic},
+                "");
 }
 
-void check_operation(void const* start, std::size_t bytes, bool write, agent_clock const& clock, char const* what, site at) {
+void check_operation(void const* start, std::size_t bytes, bool write, agent_clock const& clock, char const* what,
+                     site at) {
   auto const* const address = static_cast<std::byte const*>(start);
   auto const offset = the_arena.offset_of(address);
   auto const how = " by " + std::string(what) + " from " + text_of(at);
-  if (offset + bytes > arena_bytes || !states_allow(the_arena.states + offset, bytes, write)) report_states(address, bytes, write, false);
+  if (offset + bytes > arena_bytes || !states_allow(the_arena.states + offset, bytes, write))
+    report_states(address, bytes, write, false);
   if (is_foreign(offset, *thread_now->home))
-    launch_now->raise(fault_kind::bounds, text_of(bytes, write, false) + how + " at " + name_of_address(address) + ", which is not of the cluster");
+    launch_now->raise(fault_kind::bounds, words_of(bytes, write, false) + how + " at " + name_of_address(address) +
+                                              ", which is not of the cluster");
   bool const is_constant = (the_arena.states[offset] & constant) != 0;
   if (write) std::memset(the_arena.states + offset, the_arena.states[offset] | written, bytes);
   if (launch_now->check_races && !is_constant)
-    check_races(address, bytes, {.who = clock, .position = {}, .write = write, .atomic = false, .through = proxy::async}, how);
+    check_races(address, bytes,
+                {.who = clock, .position = {}, .write = write, .atomic = false, .through = proxy::async}, how);
 }
 
 } // namespace tylo::emulator

@@ -28,7 +28,8 @@ void write(void* to, std::size_t bytes, std::uint64_t value) {
 void check_word(void const* address, std::size_t bytes, bool written, site at) {
   if (the_arena.offset_of(address) % bytes != 0 || !the_arena.contains(address))
     launch_now->raise(the_arena.contains(address) ? fault_kind::alignment : fault_kind::bounds,
-                      "an atomic access to " + std::to_string(bytes) + " bytes at " + name_of_address(address) + ", at " + text_of(at));
+                      "an atomic access to " + std::to_string(bytes) + " bytes at " + name_of_address(address) +
+                          ", at " + text_of(at));
   check_access(address, bytes, {.write = written, .atomic = true}, {}, at);
 }
 

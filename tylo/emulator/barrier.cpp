@@ -36,19 +36,20 @@ void meet(unsigned number, unsigned threads, char const* what, bool waits, site 
   auto const place = std::string(what) + " at " + text_of(at) + ": barrier " + std::to_string(number);
   if (number >= named_barriers) state.raise(fault_kind::misuse, place + ": there are 16");
   if (threads == 0 || threads % warp_lanes != 0 || threads > home.threads.size())
-    state.raise(fault_kind::barrier_count, place + " for " + std::to_string(threads) + " threads: a multiple of 32, at most the " +
+    state.raise(fault_kind::barrier_count, place + " for " + std::to_string(threads) +
+                                               " threads: a multiple of 32, at most the " +
                                                std::to_string(home.threads.size()) + " of the CTA");
   auto& m = home.barriers[number];
   if (m.arrived > 0 && m.expected != threads)
-    state.raise(fault_kind::barrier_count, place + " for " + std::to_string(threads) + " threads, while others wait there for " +
-                                               std::to_string(m.expected) + ", at " + text_of(m.at));
+    state.raise(fault_kind::barrier_count, place + " for " + std::to_string(threads) +
+                                               " threads, while others wait there for " + std::to_string(m.expected) +
+                                               ", at " + text_of(m.at));
   m.lanes.resize(home.warps.size());
   m.expected = threads;
   m.at = at;
   auto& lanes = m.lanes[self.team->rank];
   auto const bit = 1u << self.lane();
-  if ((lanes & bit) != 0)
-    state.raise(fault_kind::barrier_count, place + ": a thread arrives twice before all have");
+  if ((lanes & bit) != 0) state.raise(fault_kind::barrier_count, place + ": a thread arrives twice before all have");
   lanes |= bit;
   state.clocks.release(self.clock, m.released);
   state.progress();
@@ -96,10 +97,11 @@ void* peer_address(void* mine, unsigned rank, site at) {
   auto const& home = *thread_now->home;
   auto const within = the_arena.offset_of(mine) - shared_offset(home.slot);
   if (within >= state.shape.shared_bytes)
-    state.raise(fault_kind::bounds, "peer_address at " + text_of(at) + " of " + name_of_address(mine) + ", which is not of this CTA");
+    state.raise(fault_kind::bounds,
+                "peer_address at " + text_of(at) + " of " + name_of_address(mine) + ", which is not of this CTA");
   if (rank >= state.shape.cluster)
-    state.raise(fault_kind::misuse, "peer_address at " + text_of(at) + " of CTA " + std::to_string(rank) + " of a cluster of " +
-                                        std::to_string(state.shape.cluster));
+    state.raise(fault_kind::misuse, "peer_address at " + text_of(at) + " of CTA " + std::to_string(rank) +
+                                        " of a cluster of " + std::to_string(state.shape.cluster));
   return state.ctas[home.rank / state.shape.cluster * state.shape.cluster + rank].shared + within;
 }
 

@@ -19,7 +19,8 @@ void collective(char const* what, bool aligned, site at, void* argument, void (*
   self.polled_count = 0;
   self.fruitless = 0;
   if (w.ended != 0)
-    state.raise(fault_kind::divergence, std::string(what) + " at " + text_of(at) + " needs all lanes of the warp, and some have ended");
+    state.raise(fault_kind::divergence,
+                std::string(what) + " at " + text_of(at) + " needs all lanes of the warp, and some have ended");
   if (w.arrived == 0) {
     w.what = what;
     w.at = at;

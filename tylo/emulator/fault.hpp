@@ -12,22 +12,22 @@
 namespace tylo::emulator {
 
 enum class fault_kind {
-  deadlock,        ///< no thread can ever run again
-  livelock,        ///< threads only poll, and what they poll never changes
-  divergence,      ///< lanes of a warp, or warps of a group, are in different collectives, or have ended
-  barrier_count,   ///< a barrier with other threads, arrivals or bytes than it was set up for
-  phase_aliasing,  ///< a waiter fell two phases behind an mbarrier, whose parity then lies
-  bounds,          ///< an access outside of what the kernel may touch
-  alignment,       ///< an address or size that the instruction does not take
-  unwritten,       ///< a read of memory that nothing has written
-  constant,        ///< a write to memory that is constant while the kernel runs
-  race,            ///< two accesses, at least one a write, that nothing orders
-  in_flight,       ///< an access to memory that an asynchronous operation reads or writes and has not been waited for
-  proxy,           ///< an asynchronous operation meets ordinary accesses that no proxy fence comes after
-  products,        ///< wgmma: sums used before their wait, or a fence or commit that is missing
-  descriptor,      ///< a tensor map, wgmma descriptor or the like that the instruction does not take
-  exit,            ///< a CTA ended while something of it was under way
-  misuse,          ///< anything else that the ISA forbids
+  deadlock,       ///< no thread can ever run again
+  livelock,       ///< threads only poll, and what they poll never changes
+  divergence,     ///< lanes of a warp, or warps of a group, are in different collectives, or have ended
+  barrier_count,  ///< a barrier with other threads, arrivals or bytes than it was set up for
+  phase_aliasing, ///< a waiter fell two phases behind an mbarrier, whose parity then lies
+  bounds,         ///< an access outside of what the kernel may touch
+  alignment,      ///< an address or size that the instruction does not take
+  unwritten,      ///< a read of memory that nothing has written
+  constant,       ///< a write to memory that is constant while the kernel runs
+  race,           ///< two accesses, at least one a write, that nothing orders
+  in_flight,      ///< an access to memory that an asynchronous operation reads or writes and has not been waited for
+  proxy,          ///< an asynchronous operation meets ordinary accesses that no proxy fence comes after
+  products,       ///< wgmma: sums used before their wait, or a fence or commit that is missing
+  descriptor,     ///< a tensor map, wgmma descriptor or the like that the instruction does not take
+  exit,           ///< a CTA ended while something of it was under way
+  misuse,         ///< anything else that the ISA forbids
 };
 
 std::string_view name_of(fault_kind) noexcept;

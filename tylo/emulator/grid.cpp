@@ -48,8 +48,8 @@ std::uint64_t mixed(std::uint64_t x) { // splitmix64
 
 launch_state::launch_state(grid const& g, options const& o, void (*entry)(void*), void const* arguments,
                            std::size_t bytes)
-    : shape((expect_possible(g), g)), how(o), when(when_by(o)), clocks(g.ctas, g.threads + engines, next_base()),
-      races(clocks), check_races(o.races), entry_(entry),
+    : shape((expect_possible(g), g)), how(o), when(when_by(o)), clocks(g.ctas, g.threads + engines), races(clocks),
+      check_races(o.races), entry_(entry),
       arguments_(static_cast<std::byte const*>(arguments), static_cast<std::byte const*>(arguments) + bytes),
       work_(std::size_t(g.ctas) * engines), random_(mixed(o.seed)),
       deleted_line_(o.deleted_site ? o.deleted_site->second : 0) {
@@ -72,7 +72,7 @@ launch_state::launch_state(grid const& g, options const& o, void (*entry)(void*)
       t.team->rank = r / warp_lanes;
       t.team->lanes[r % warp_lanes] = &t;
       t.rank = r;
-      t.clock = clocks.agent(c, r);
+      t.clock = clocks.thread(c, r);
       ready(t);
     }
   }
@@ -82,7 +82,6 @@ launch_state::launch_state(grid const& g, options const& o, void (*entry)(void*)
 launch_state::~launch_state() {
   for (auto const& c : ctas) {
     std::memset(the_arena.states + shared_offset(c.slot), 0, shape.shared_bytes);
-    clocks.finished(); // later launches count on from here
   }
   give_shared_slots(first_slot_, shape.ctas);
 }
@@ -117,8 +116,8 @@ void launch_state::thread_ended() {
   auto& t = *thread_now;
   auto& w = *t.team;
   if (w.arrived != 0)
-    raise(fault_kind::divergence, "a lane ends while others of its warp wait for it in " + std::string(w.what) +
-                                      " at " + text_of(w.at));
+    raise(fault_kind::divergence,
+          "a lane ends while others of its warp wait for it in " + std::string(w.what) + " at " + text_of(w.at));
   w.ended |= 1u << t.lane();
   t.wait = {.kind = wait_kind::ended};
   progress();
@@ -131,8 +130,8 @@ void launch_state::thread_ended() {
 void launch_state::check_end(cta& c) {
   for (auto const& o : pending_)
     if (o.home == &c)
-      raise(fault_kind::exit, "CTA " + std::to_string(c.rank) + " ends while " + o.what + " from " + text_of(o.at) +
-                                  " is under way");
+      raise(fault_kind::exit,
+            "CTA " + std::to_string(c.rank) + " ends while " + o.what + " from " + text_of(o.at) + " is under way");
 }
 
 void launch_state::ready(thread& t) {
@@ -174,7 +173,8 @@ thread* launch_state::pick() {
     if (!pending_.empty())
       carry_out_one(when != completion::random);
     else if (!pass_time())
-      raise(fault_kind::deadlock, std::to_string(live_) + " threads have not ended and none can ever run again" + who_waits());
+      raise(fault_kind::deadlock,
+            std::to_string(live_) + " threads have not ended and none can ever run again" + who_waits());
   }
 }
 
@@ -246,7 +246,8 @@ void launch_state::carry_out(std::size_t index) {
 void launch_state::carry_out_one(bool oldest) { carry_out(oldest ? 0 : random(pending_.size())); }
 
 void launch_state::finish(std::uint64_t number) {
-  auto const at = std::find_if(pending_.begin(), pending_.end(), [&](operation const& o) { return o.number == number; });
+  auto const at =
+      std::find_if(pending_.begin(), pending_.end(), [&](operation const& o) { return o.number == number; });
   if (at != pending_.end()) carry_out(static_cast<std::size_t>(at - pending_.begin()));
 }
 
@@ -336,9 +337,9 @@ bool launch_state::pass_time() {
     for (auto const* const t : *list) next = std::min(next, t->wake_at);
   now_ns = std::max(now_ns, next);
   if (now_ns - last_progress_ns_ > static_cast<std::uint64_t>(how.patience.count()))
-    raise(fault_kind::livelock, "for " + std::to_string((now_ns - last_progress_ns_) / 1000000) +
-                                    " ms of the kernel's time nothing but polls, and no word that they look at changes" +
-                                    who_waits());
+    raise(fault_kind::livelock,
+          "for " + std::to_string((now_ns - last_progress_ns_) / 1000000) +
+              " ms of the kernel's time nothing but polls, and no word that they look at changes" + who_waits());
   wake_due();
   return true;
 }
@@ -385,7 +386,7 @@ std::string name_of_address(void const* address) {
 
 namespace {
 
-std::string text_of(waiting const& w, thread const& t) {
+std::string describe(waiting const& w, thread const& t) {
   auto const place = std::string(w.what) + " at " + text_of(w.at);
   switch (w.kind) {
   case wait_kind::warp: {
@@ -436,19 +437,20 @@ std::string launch_state::who_waits() const {
       if (t.wait.kind == wait_kind::ended) continue;
       if (++lines > most_lines) continue;
       text += "\n  CTA " + std::to_string(c.rank) + ", thread" +
-              (i - begin > 1 ? "s " + std::to_string(begin) + " to " + std::to_string(i - 1) : " " + std::to_string(begin)) +
-              ": " + text_of(t.wait, t);
+              (i - begin > 1 ? "s " + std::to_string(begin) + " to " + std::to_string(i - 1)
+                             : " " + std::to_string(begin)) +
+              ": " + describe(t.wait, t);
     }
   if (lines > most_lines) text += "\n  and " + std::to_string(lines - most_lines) + " more";
   return text;
 }
 
 engine_work launch_state::work_of(agent_id id) const {
-  return work_[std::size_t(clocks.cta_of(id)) * engines + (clocks.index_of(id) - shape.threads)];
+  return work_[std::size_t(cta_of(id)) * engines + (index_of(id) - shape.threads)];
 }
 
 std::string launch_state::name_of_agent(agent_id id) const {
-  auto const c = clocks.cta_of(id), index = clocks.index_of(id);
+  auto const c = cta_of(id), index = index_of(id);
   if (index < shape.threads) return name_of_thread(*ctas[c].threads[index]);
   auto const work = work_of(id);
   return std::string(work.what) + " from " + text_of(work.at) + " of CTA " + std::to_string(c);
@@ -459,7 +461,7 @@ void launch_state::raise(fault_kind kind, std::string const& text) {
   fault_kind_ = kind;
   fault_text_ = std::string(name_of(kind)) + ": " + text;
   if (thread_now != nullptr && kind != fault_kind::deadlock && kind != fault_kind::livelock)
-    fault_text_ += "\n  seen by " + name_of_thread(*thread_now) + " at " + describe(call_chain());
+    fault_text_ += "\n  seen by " + name_of_thread(*thread_now) + " at " + emulator::describe(call_chain());
   if (how.seed != 0) fault_text_ += "\n  with seed " + std::to_string(how.seed);
   auto* const self = thread_now;
   switch_to(self->context, main_);

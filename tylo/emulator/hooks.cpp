@@ -13,13 +13,15 @@ namespace {
   auto& state = *launch_now;
   if (self.context.contains(address)) {
     if (address < self.sums + self.sums_bytes && address + bytes > self.sums)
-      state.raise(fault_kind::products, "the sums of a warpgroup product are used before await_products, at " + describe(position));
+      state.raise(fault_kind::products,
+                  "the sums of a warpgroup product are used before await_products, at " + describe(position));
     return;
   }
   auto const section = section_of(address);
   if (section == program_section::constants || (section == program_section::variables && !write)) return;
-  state.raise(fault_kind::bounds, std::string("a ") + (write ? "write" : "read") + " of " + std::to_string(bytes) + " bytes at " +
-                                      name_of_address(address) + ", which is neither memory of the device nor the thread's own");
+  state.raise(fault_kind::bounds, std::string("a ") + (write ? "write" : "read") + " of " + std::to_string(bytes) +
+                                      " bytes at " + name_of_address(address) +
+                                      ", which is neither memory of the device nor the thread's own");
 }
 
 inline void on_access(void const* start, std::size_t bytes, bool write, bool aligned, void const* return_address) {
@@ -30,8 +32,8 @@ inline void on_access(void const* start, std::size_t bytes, bool write, bool ali
   auto const position = position_of(return_address);
   if (!the_arena.contains(address)) return check_elsewhere(*self, address, bytes, write, position);
   if (aligned && reinterpret_cast<std::uintptr_t>(address) % bytes != 0) [[unlikely]]
-    launch_now->raise(fault_kind::alignment, std::string("a ") + (write ? "write" : "read") + " of " + std::to_string(bytes) +
-                                                 " bytes at " + name_of_address(address));
+    launch_now->raise(fault_kind::alignment, std::string("a ") + (write ? "write" : "read") + " of " +
+                                                 std::to_string(bytes) + " bytes at " + name_of_address(address));
   check_access(address, bytes, {.write = write}, position, {});
 }
 

@@ -59,7 +59,8 @@ void fence_async_proxy(site);
 // tylo/lane/copy.hpp
 std::byte* shared_memory();
 void bulk_load(void* to_shared, void const* from_global, unsigned bytes, void* done, site);
-void bulk_load_multicast(void* to_shared, void const* from_global, unsigned bytes, void* done, std::uint16_t ctas, site);
+void bulk_load_multicast(void* to_shared, void const* from_global, unsigned bytes, void* done, std::uint16_t ctas,
+                         site);
 void bulk_store(void* to_global, void const* from_shared, unsigned bytes, site);
 void commit_bulk_stores(site);
 /// All groups but the last `pending` have been read, or, where `written`, are visible.

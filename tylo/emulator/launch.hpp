@@ -47,8 +47,8 @@ struct options {
   /// Called where only words of the host can let the kernel go on. Returns how much time has passed. Without it time
   /// jumps to where a thread would look again.
   std::function<std::chrono::nanoseconds()> idle;
-  /// The wait, arrival, fence, barrier or commit at this place in the source does nothing; an atomic access there orders
-  /// nothing. The end of a file's name, and a line.
+  /// The wait, arrival, fence, barrier or commit at this place in the source does nothing; an atomic access there
+  /// orders nothing. The end of a file's name, and a line.
   std::optional<std::pair<std::string, int>> deleted_site;
   /// Whether `statistics::sites` are wanted.
   bool list_sites = false;
@@ -82,8 +82,7 @@ statistics launch(grid const&, options const&, void (*entry)(void* own), void co
 /// their own.
 template <class Body> statistics launch(grid const& g, options const& o, Body const& body) {
   static_assert(std::is_trivially_copyable_v<Body>, "what a kernel is given is copied byte by byte");
-  return detail::launch(
-      g, o, [](void* own) { (*static_cast<Body*>(own))(); }, &body, sizeof body);
+  return detail::launch(g, o, [](void* own) { (*static_cast<Body*>(own))(); }, &body, sizeof body);
 }
 
 } // namespace tylo::emulator

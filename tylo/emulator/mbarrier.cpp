@@ -1,7 +1,6 @@
-#include <megakernels/tylo/emulator/internal/mbarrier.hpp>
-
 #include <megakernels/tylo/emulator/internal/arena.hpp>
 #include <megakernels/tylo/emulator/internal/collective.hpp>
+#include <megakernels/tylo/emulator/internal/mbarrier.hpp>
 #include <megakernels/tylo/emulator/lane.hpp>
 
 #include <algorithm>
@@ -34,15 +33,14 @@ void end_phase_if_complete(mbarrier_state& m) {
   m.waiters.clear();
 }
 
-std::string text_of(mbarrier_state const& m, char const* what, site at) {
-  return std::string(what) + " at " + tylo::emulator::text_of(at) + ": mbarrier at " +
-         name_of_address(the_arena.memory + m.offset);
+std::string place_of(mbarrier_state const& m, char const* what, site at) {
+  return std::string(what) + " at " + text_of(at) + ": mbarrier at " + name_of_address(the_arena.memory + m.offset);
 }
 
 void arrive(mbarrier_state& m, char const* what, site at) {
   auto& state = *launch_now;
   if (m.pending == 0)
-    state.raise(fault_kind::barrier_count, text_of(m, what, at) + " gets more arrivals in a phase than the " +
+    state.raise(fault_kind::barrier_count, place_of(m, what, at) + " gets more arrivals in a phase than the " +
                                                std::to_string(m.expected) + " that it was initialised with");
   state.clocks.release(thread_now->clock, m.released);
   --m.pending;
@@ -56,14 +54,15 @@ mbarrier_state& mbarrier_at(void const* word, char const* what, site at) {
   auto& state = *launch_now;
   auto const offset = the_arena.offset_of(word);
   auto const refuse = [&](char const* why) {
-    state.raise(fault_kind::misuse, std::string(what) + " at " + tylo::emulator::text_of(at) + ": " + name_of_address(word) + why);
+    state.raise(fault_kind::misuse, std::string(what) + " at " + text_of(at) + ": " + name_of_address(word) + why);
   };
   if (offset >= arena_bytes || offset < global_bytes) refuse(" is not in shared memory");
   auto const first = state.ctas.front().slot;
   auto const slot = (offset - global_bytes) / shared_pitch;
   if (slot < first || (slot - first) / state.shape.cluster != thread_now->home->rank / state.shape.cluster)
     refuse(" is not in shared memory of the cluster");
-  if (offset % 8 != 0 || (the_arena.states[offset] & barrier_word) == 0) refuse(" holds no mbarrier that was initialised");
+  if (offset % 8 != 0 || (the_arena.states[offset] & barrier_word) == 0)
+    refuse(" holds no mbarrier that was initialised");
   return state.ctas[slot - first].mbarriers[number_in(offset)];
 }
 
@@ -83,12 +82,14 @@ void init_mbarrier(void* word, unsigned arrivals, site at) {
   begin_step();
   auto& self = *thread_now;
   auto const offset = the_arena.offset_of(word);
-  auto const place = "init at " + tylo::emulator::text_of(at);
+  auto const place = "init at " + text_of(at);
   if (offset - shared_offset(self.home->slot) > state.shape.shared_bytes - 8 || offset % 8 != 0)
-    state.raise(fault_kind::bounds, place + ": an mbarrier is 8 bytes at a multiple of 8 in the CTA's shared memory, not " +
+    state.raise(fault_kind::bounds, place +
+                                        ": an mbarrier is 8 bytes at a multiple of 8 in the CTA's shared memory, not " +
                                         name_of_address(word));
   if (arrivals == 0 || arrivals > most_arrivals)
-    state.raise(fault_kind::barrier_count, place + ": " + std::to_string(arrivals) + " arrivals: 1 to " + std::to_string(most_arrivals));
+    state.raise(fault_kind::barrier_count,
+                place + ": " + std::to_string(arrivals) + " arrivals: 1 to " + std::to_string(most_arrivals));
   if ((the_arena.states[offset] & barrier_word) != 0)
     state.raise(fault_kind::misuse, place + ": " + name_of_address(word) + " is an mbarrier already");
   check_access(word, 8, {.write = true}, {}, at);
@@ -117,7 +118,8 @@ mbarrier_state& known_mbarrier(void* word, char const* what, site at) {
   auto& m = mbarrier_at(word, what, at);
   auto const& clock = thread_now->clock;
   if (state.check_races && m.made != clock.id && clock.known[m.made] < m.made_at)
-    state.raise(fault_kind::race, text_of(m, what, at) + ": nothing orders it after the initialisation by " + state.name_of_agent(m.made));
+    state.raise(fault_kind::race, place_of(m, what, at) + ": nothing orders it after the initialisation by " +
+                                      state.name_of_agent(m.made));
   return m;
 }
 
@@ -140,8 +142,9 @@ void arrive_expecting(void* word, unsigned bytes, site at) {
   auto& m = known_mbarrier(word, "arrive_expecting", at);
   m.bytes += bytes;
   if (m.bytes > most_bytes)
-    state.raise(fault_kind::barrier_count, text_of(m, "arrive_expecting", at) + " is to wait for " + std::to_string(m.bytes) +
-                                               " bytes, at most " + std::to_string(most_bytes));
+    state.raise(fault_kind::barrier_count, place_of(m, "arrive_expecting", at) + " is to wait for " +
+                                               std::to_string(m.bytes) + " bytes, at most " +
+                                               std::to_string(most_bytes));
   arrive(m, "arrive_expecting", at);
 }
 
@@ -159,7 +162,7 @@ bool try_wait(void* word, unsigned parity, site at) {
   auto& self = *thread_now;
   auto& m = known_mbarrier(word, "try_wait", at);
   if (shared_offset(self.home->slot) + shared_pitch - m.offset > shared_pitch)
-    state.raise(fault_kind::misuse, text_of(m, "try_wait", at) + " is of another CTA: only its own threads can wait");
+    state.raise(fault_kind::misuse, place_of(m, "try_wait", at) + " is of another CTA: only its own threads can wait");
   // The phase that the thread means: the one of this parity that it waited for last, or the next one.
   constexpr std::int32_t none = -2;
   m.meant.resize(self.home->threads.size(), none);
@@ -172,8 +175,9 @@ bool try_wait(void* word, unsigned parity, site at) {
   auto const ended = static_cast<std::int32_t>(m.phases);
   if (ended > meant + 1)
     state.raise(fault_kind::phase_aliasing,
-                text_of(m, "try_wait", at) + " is asked for phase " + std::to_string(meant) + " by parity " + std::to_string(parity) +
-                    " when " + std::to_string(ended) + " phases have ended: a thread must see each of them, at most one behind");
+                place_of(m, "try_wait", at) + " is asked for phase " + std::to_string(meant) + " by parity " +
+                    std::to_string(parity) + " when " + std::to_string(ended) +
+                    " phases have ended: a thread must see each of them, at most one behind");
   if (ended == meant + 1) {
     if (meant >= 0) state.clocks.acquire(self.clock, m.last);
     return true;

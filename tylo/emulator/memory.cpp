@@ -104,8 +104,8 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes, contents fresh, std::stri
   std::size_t offset = 0;
   {
     std::lock_guard const lock(r.mutex);
-    auto const found = std::find_if(r.unused.begin(), r.unused.end(),
-                                    [&](auto const& u) { return u.second >= size + alignment; });
+    auto const found =
+        std::find_if(r.unused.begin(), r.unused.end(), [&](auto const& u) { return u.second >= size + alignment; });
     if (found == r.unused.end()) throw std::bad_alloc();
     auto const [start, left] = *found;
     r.unused.erase(found);
@@ -168,8 +168,10 @@ std::string describe_global(std::size_t offset) {
   if (after == r.pieces.begin()) return "before all global memory";
   auto const& [start, p] = *std::prev(after);
   auto const name = p.name.empty() ? std::string("global memory") : "global memory '" + p.name + "'";
-  if (offset < start + p.bytes) return "byte " + std::to_string(offset - start) + " of " + name + " of " + std::to_string(p.bytes) + " bytes";
-  return std::to_string(offset - start - p.bytes) + " bytes past the end of " + name + " of " + std::to_string(p.bytes) + " bytes";
+  if (offset < start + p.bytes)
+    return "byte " + std::to_string(offset - start) + " of " + name + " of " + std::to_string(p.bytes) + " bytes";
+  return std::to_string(offset - start - p.bytes) + " bytes past the end of " + name + " of " +
+         std::to_string(p.bytes) + " bytes";
 }
 
 } // namespace tylo::emulator

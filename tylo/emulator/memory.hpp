@@ -1,7 +1,8 @@
 #pragma once
 
 /// Memory of the emulated device. What a kernel may touch is what was allocated here, its own local variables, and
-/// constants of the program; all else is out of bounds. Every byte has a state: whether it is memory, written, constant.
+/// constants of the program; all else is out of bounds. Every byte has a state: whether it is memory, written,
+/// constant.
 
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +42,8 @@ template <class T> class array {
 public:
   explicit array(std::size_t count, contents fresh = contents::unwritten, std::string_view name = {})
       : memory_(allocate(count * sizeof(T), fresh, name)), count_(count) {}
-  explicit array(std::span<T const> values, std::string_view name = {}) : array(values.size(), contents::unwritten, name) {
+  explicit array(std::span<T const> values, std::string_view name = {})
+      : array(values.size(), contents::unwritten, name) {
     copy_in(memory_.get(), reinterpret_cast<std::byte const*>(values.data()), values.size_bytes());
   }
 

@@ -15,9 +15,9 @@ namespace tylo::emulator {
 enum byte_state : std::uint8_t {
   allocated = 1,
   written = 2,
-  constant = 4,      ///< nothing may write it
-  barrier_word = 8,  ///< only mbarrier instructions may touch it
-  arriving = 16,     ///< an asynchronous operation is going to write it
+  constant = 4,     ///< nothing may write it
+  barrier_word = 8, ///< only mbarrier instructions may touch it
+  arriving = 16,    ///< an asynchronous operation is going to write it
 };
 
 /// Global memory first; then shared memory, each CTA's in a slot of its own.

@@ -99,16 +99,16 @@ struct meeting {
 };
 
 struct mbarrier_state {
-  std::size_t offset = 0;      ///< of the word in the arena
-  std::uint32_t expected = 0;  ///< arrivals of a phase
-  std::uint32_t pending = 0;   ///< arrivals that are missing
-  std::int64_t bytes = 0;      ///< announced and not arrived
-  std::uint32_t phases = 0;    ///< that have ended
-  gathering released;          ///< in this phase
-  clock_ref last;              ///< what the last phase that ended released
+  std::size_t offset = 0;     ///< of the word in the arena
+  std::uint32_t expected = 0; ///< arrivals of a phase
+  std::uint32_t pending = 0;  ///< arrivals that are missing
+  std::int64_t bytes = 0;     ///< announced and not arrived
+  std::uint32_t phases = 0;   ///< that have ended
+  gathering released;         ///< in this phase
+  clock_ref last;             ///< what the last phase that ended released
   std::vector<thread*> waiters;
   std::vector<std::int32_t> meant; ///< the phase that each thread last waited for; -2: none
-  agent_id made{};             ///< who initialised it, and when
+  agent_id made{};                 ///< who initialised it, and when
   std::uint32_t made_at = 0;
 };
 
