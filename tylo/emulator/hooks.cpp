@@ -72,7 +72,58 @@ extern "C" void __tsan_func_entry(void*) {}
 extern "C" void __tsan_func_exit() {}
 extern "C" void __tsan_init() {}
 
-/// Guards of local constants: code of the host.
-extern "C" unsigned char __tsan_atomic8_load(unsigned char const volatile* p, int) {
-  return __atomic_load_n(p, __ATOMIC_SEQ_CST);
+// Atomics of the C++ library. The host's own code may use them; a kernel has those of tylo/lane/memory.hpp.
+
+namespace tylo::emulator {
+namespace {
+
+void expect_host() {
+  if (armed_thread == nullptr) return;
+  inside_emulator const inside;
+  launch_now->raise(fault_kind::misuse,
+                    "an atomic of the C++ library in a kernel: tylo/lane/memory.hpp has those of the device");
 }
+
+} // namespace
+} // namespace tylo::emulator
+
+#define TYLO_READ_MODIFY_WRITE(bits, type, name)                                                                       \
+  extern "C" type __tsan_atomic##bits##_fetch_##name(type volatile* p, type v, int) {                                  \
+    tylo::emulator::expect_host();                                                                                     \
+    return __atomic_fetch_##name(p, v, __ATOMIC_SEQ_CST);                                                              \
+  }
+
+#define TYLO_ATOMICS(bits, type)                                                                                       \
+  extern "C" type __tsan_atomic##bits##_load(type const volatile* p, int) {                                            \
+    tylo::emulator::expect_host();                                                                                     \
+    return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                                       \
+  }                                                                                                                    \
+  extern "C" void __tsan_atomic##bits##_store(type volatile* p, type v, int) {                                         \
+    tylo::emulator::expect_host();                                                                                     \
+    __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                                          \
+  }                                                                                                                    \
+  extern "C" type __tsan_atomic##bits##_exchange(type volatile* p, type v, int) {                                      \
+    tylo::emulator::expect_host();                                                                                     \
+    return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                                                \
+  }                                                                                                                    \
+  extern "C" int __tsan_atomic##bits##_compare_exchange_strong(type volatile* p, type* c, type v, int, int) {          \
+    tylo::emulator::expect_host();                                                                                     \
+    return __atomic_compare_exchange_n(p, c, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) ? 1 : 0;                    \
+  }                                                                                                                    \
+  extern "C" int __tsan_atomic##bits##_compare_exchange_weak(type volatile* p, type* c, type v, int, int) {            \
+    tylo::emulator::expect_host();                                                                                     \
+    return __atomic_compare_exchange_n(p, c, v, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) ? 1 : 0;                     \
+  }                                                                                                                    \
+  TYLO_READ_MODIFY_WRITE(bits, type, add)                                                                              \
+  TYLO_READ_MODIFY_WRITE(bits, type, sub)                                                                              \
+  TYLO_READ_MODIFY_WRITE(bits, type, and)                                                                              \
+  TYLO_READ_MODIFY_WRITE(bits, type, or)                                                                               \
+  TYLO_READ_MODIFY_WRITE(bits, type, xor)
+
+TYLO_ATOMICS(8, unsigned char)
+TYLO_ATOMICS(16, unsigned short)
+TYLO_ATOMICS(32, unsigned)
+TYLO_ATOMICS(64, unsigned long)
+
+extern "C" void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+extern "C" void __tsan_atomic_signal_fence(int) {}

@@ -2,6 +2,7 @@
 
 /// Asynchronous copies from global to shared memory. PTX ISA: cp.async.bulk.
 
+#include <megakernels/tylo/emulator/lane.hpp>
 #include <megakernels/tylo/lane/barrier.hpp>
 #include <megakernels/tylo/target.hpp>
 
@@ -27,7 +28,7 @@ TYLO_FN inline std::byte* shared_memory() {
   extern __shared__ __align__(1024) unsigned char tylo_shared_memory[];
   return reinterpret_cast<std::byte*>(tylo_shared_memory);
 #else
-  outside_kernel();
+  return emulator::shared_memory();
 #endif
 }
 
