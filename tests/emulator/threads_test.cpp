@@ -135,7 +135,7 @@ TEST(emulator_faults, a_thread_arrives_twice) {
 }
 
 TEST(emulator_faults, threads_disagree_about_a_barrier) {
-  expect_fault(fault_kind::barrier_count, {"for 64 threads", "for 96"}, {.threads = 96},
+  expect_fault(fault_kind::barrier_count, {"for 96 threads", "wait there for 64"}, {.threads = 96},
                [] { sync_named(2, thread_rank() < 32 ? 64 : 96); });
 }
 

@@ -33,15 +33,15 @@ void meet(unsigned number, unsigned threads, char const* what, bool waits, site 
   begin_step();
   auto& self = *thread_now;
   auto& home = *self.home;
-  auto const place = std::string(what) + " at " + text_of(at) + ": barrier " + std::to_string(number);
-  if (number >= named_barriers) state.raise(fault_kind::misuse, place + ": there are 16");
+  auto const place = [&] { return std::string(what) + " at " + text_of(at) + ": barrier " + std::to_string(number); };
+  if (number >= named_barriers) state.raise(fault_kind::misuse, place() + ": there are 16");
   if (threads == 0 || threads % warp_lanes != 0 || threads > home.threads.size())
-    state.raise(fault_kind::barrier_count, place + " for " + std::to_string(threads) +
+    state.raise(fault_kind::barrier_count, place() + " for " + std::to_string(threads) +
                                                " threads: a multiple of 32, at most the " +
                                                std::to_string(home.threads.size()) + " of the CTA");
   auto& m = home.barriers[number];
   if (m.arrived > 0 && m.expected != threads)
-    state.raise(fault_kind::barrier_count, place + " for " + std::to_string(threads) +
+    state.raise(fault_kind::barrier_count, place() + " for " + std::to_string(threads) +
                                                " threads, while others wait there for " + std::to_string(m.expected) +
                                                ", at " + text_of(m.at));
   m.lanes.resize(home.warps.size());
@@ -49,7 +49,7 @@ void meet(unsigned number, unsigned threads, char const* what, bool waits, site 
   m.at = at;
   auto& lanes = m.lanes[self.team->rank];
   auto const bit = 1u << self.lane();
-  if ((lanes & bit) != 0) state.raise(fault_kind::barrier_count, place + ": a thread arrives twice before all have");
+  if ((lanes & bit) != 0) state.raise(fault_kind::barrier_count, place() + ": a thread arrives twice before all have");
   lanes |= bit;
   state.clocks.release(self.clock, m.released);
   state.progress();
@@ -62,7 +62,7 @@ void meet(unsigned number, unsigned threads, char const* what, bool waits, site 
   }
   for (std::size_t w = 0; w < m.lanes.size(); ++w)
     if (m.lanes[w] != 0 && m.lanes[w] != ~0u)
-      state.raise(fault_kind::barrier_count, place + ": of warp " + std::to_string(w) + " only " +
+      state.raise(fault_kind::barrier_count, place() + ": of warp " + std::to_string(w) + " only " +
                                                  std::to_string(std::popcount(m.lanes[w])) +
                                                  " lanes arrive; a barrier takes whole warps");
   end_meeting(m, waits);

@@ -60,10 +60,15 @@ bool race_detector::meets(past_access const& before, bool wrote, access const& a
 bool race_detector::meets_read(race_cell const& cell, access const& a, conflict& c) const {
   if ((cell.read.agent_and_flags & is_set) == 0) return meets(cell.read, false, a, c);
   if (static_cast<std::uint32_t>(cell.read.position) != domain_.base()) return false;
-  for (auto const& reads : sets_[cell.read.clock].ctas)
-    for (std::uint32_t i = 0; i < domain_.agents_per_cta(); ++i)
-      if (meets(reads.of[i], false, a, c)) return true;
-  return false;
+  return any_read(sets_[cell.read.clock], [&](past_access const& read) { return meets(read, false, a, c); });
+}
+
+/// Whether `f` holds for a read of the set; some of those that it is asked about are none.
+template <class F> bool race_detector::any_read(read_set const& set, F f) const {
+  if (std::any_of(set.list.begin(), set.list.begin() + set.count, f)) return true;
+  return std::any_of(set.ctas.begin(), set.ctas.end(), [&](reads_of_cta const& reads) {
+    return std::any_of(reads.of.get(), reads.of.get() + domain_.agents_per_cta(), f);
+  });
 }
 
 bool race_detector::check_cell(race_cell& cell, access const& a, conflict& c) {
@@ -103,6 +108,23 @@ void race_detector::keep_read(race_cell& cell, access const& a) {
 }
 
 void race_detector::insert(read_set& set, past_access const& read) {
+  if (!set.ctas.empty()) return insert_by_agent(set, read);
+  auto const end = set.list.begin() + set.count;
+  auto const found = std::find_if(set.list.begin(), end, [&](past_access const& p) {
+    return agent_in(p.agent_and_flags) == agent_in(read.agent_and_flags);
+  });
+  if (found != end) {
+    *found = read;
+  } else if (set.count < read_set::most_in_list) {
+    set.list[set.count++] = read;
+  } else {
+    for (auto const& p : set.list) insert_by_agent(set, p);
+    set.count = 0;
+    insert_by_agent(set, read);
+  }
+}
+
+void race_detector::insert_by_agent(read_set& set, past_access const& read) {
   auto const id = agent_in(read.agent_and_flags);
   auto const found = std::find_if(set.ctas.begin(), set.ctas.end(), [&](auto const& r) { return r.cta == cta_of(id); });
   if (found != set.ctas.end()) {
@@ -133,6 +155,7 @@ void race_detector::drop_reads(race_cell& cell) {
       unused_reads_.push_back(std::move(reads.of));
     }
     sets_[read.clock].ctas.clear();
+    sets_[read.clock].count = 0;
     unused_sets_.push_back(read.clock);
   }
   read = {};
@@ -153,9 +176,10 @@ race_detector::split_cell& race_detector::split(race_cell& cell) {
     for (auto& byte : bytes) {
       if (!present) continue;
       auto const number = new_set();
-      for (auto const& reads : sets_[cell.read.clock].ctas)
-        for (std::uint32_t i = 0; i < domain_.agents_per_cta(); ++i)
-          if (reads.of[i].clock != 0) insert(sets_[number], reads.of[i]);
+      (void)any_read(sets_[cell.read.clock], [&](past_access const& read) {
+        if (read.clock != 0) insert(sets_[number], read);
+        return false;
+      });
       byte.read = {number, is_set, static_cast<code_position>(domain_.base())};
     }
     drop_reads(cell);

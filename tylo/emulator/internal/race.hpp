@@ -67,12 +67,15 @@ public:
 private:
   static constexpr std::size_t fences_kept = 8;
 
-  /// Reads that nothing orders: of each agent of a CTA the last.
+  /// Reads that nothing orders: of each agent the last. A few in a list, more by agent.
   struct reads_of_cta {
     std::uint32_t cta = 0;
     std::unique_ptr<past_access[]> of; ///< by index
   };
   struct read_set {
+    static constexpr std::uint32_t most_in_list = 12;
+    std::array<past_access, most_in_list> list;
+    std::uint32_t count = 0;
     std::vector<reads_of_cta> ctas;
   };
   using split_cell = std::array<race_cell, 4>; ///< of each byte of a word
@@ -85,6 +88,8 @@ private:
   bool lacks_fence(past_access const&, access const&) const;
   void keep_read(race_cell&, access const&);
   void insert(read_set&, past_access const&);
+  void insert_by_agent(read_set&, past_access const&);
+  template <class F> bool any_read(read_set const&, F) const;
   std::uint32_t new_set();
   void drop_reads(race_cell&);
   split_cell& split(race_cell&);
