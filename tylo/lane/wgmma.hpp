@@ -9,6 +9,8 @@
 ///     commit_products();
 ///     await_products<0>(sums);       // now `sums` hold their values
 
+#include <megakernels/tylo/emulator/lane.hpp>
+#include <megakernels/tylo/site.hpp>
 #include <megakernels/tylo/target.hpp>
 
 #include <cstdint>
@@ -42,36 +44,34 @@ struct shared_factor {
 /// Columns `column` to `column` + 15 (a multiple of 16) of a tile of bf16 at a multiple of 1024 bytes. Its rows, those
 /// of A or of the transposed B, have 64 elements, 128 bytes, and lie one after another, swizzled: byte i of the tile is
 /// at i ^ (i >> 7 & 7) << 4, where a tensor map with a swizzle of 128 bytes puts it.
-TYLO_FN inline shared_factor factor_of(void const* tile, unsigned column) {
-#if defined(__CUDA_ARCH__)
+TYLO_FN inline shared_factor factor_of(void const* tile, unsigned column, site at = site::here()) {
   constexpr std::uint64_t swizzle_128 = std::uint64_t(1) << 62, eight_rows = 1024 >> 4;
-  auto const address = static_cast<std::uint32_t>(__cvta_generic_to_shared(tile)) + column * 2;
+  auto const start =
+      TYLO_EITHER(static_cast<std::uint32_t>(__cvta_generic_to_shared(tile)), emulator::shared_address(tile, at));
+  auto const address = start + column * 2;
   return {swizzle_128 | eight_rows << 32 | (address & 0x3FFFFu) >> 4};
-#else
-  outside_kernel(tile, column);
-#endif
 }
 
 /// Before the first product, and before one whose sums were touched since the last: the warpgroup's registers are what
 /// the program says. Factors that threads wrote need `fence_async_proxy` and a barrier as well. Scalar meaning:
 /// nothing.
-TYLO_FN inline void fence_products() {
-  TYLO_EITHER(asm volatile("wgmma.fence.sync.aligned;" :: : "memory"), outside_kernel());
+TYLO_FN inline void fence_products(site at = site::here()) {
+  TYLO_EITHER(asm volatile("wgmma.fence.sync.aligned;" :: : "memory"), emulator::fence_products(at));
 }
 
 /// The products since the last call are one group. Scalar meaning: nothing.
-TYLO_FN inline void commit_products() {
-  TYLO_EITHER(asm volatile("wgmma.commit_group.sync.aligned;" :: : "memory"), outside_kernel());
+TYLO_FN inline void commit_products(site at = site::here()) {
+  TYLO_EITHER(asm volatile("wgmma.commit_group.sync.aligned;" :: : "memory"), emulator::commit_products(at));
 }
 
 /// All groups but the last `Pending` are done: `sums` of theirs may be used, and their factors overwritten. Scalar
 /// meaning: nothing.
-template <unsigned Pending, unsigned N> TYLO_FN void await_products(accumulator<N>& sums) {
+template <unsigned Pending, unsigned N> TYLO_FN void await_products(accumulator<N>& sums, site at = site::here()) {
 #if defined(__CUDA_ARCH__)
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
   for (auto& value : sums.values) asm volatile("" : "+f"(value)::"memory"); // no use of them moves up past the wait
 #else
-  outside_kernel(sums);
+  emulator::await_products(Pending, sums.values, N, at);
 #endif
 }
 
@@ -80,7 +80,8 @@ template <unsigned Pending, unsigned N> TYLO_FN void await_products(accumulator<
 /// where products are exact and the order and rounding of the sums are the tensor core's own: exact as long as all
 /// partial sums are whole numbers below 2^24. `sums` hold some values also where they are not added to: registers that
 /// were never written count as in use from the start of the kernel on, in every other branch of it as well.
-TYLO_FN inline void multiply(accumulator<8>& sums, shared_factor a, shared_factor b, bool accumulate) {
+TYLO_FN inline void multiply(accumulator<8>& sums, shared_factor a, shared_factor b, bool accumulate,
+                             site at = site::here()) {
 #if defined(__CUDA_ARCH__)
   auto& d = sums.values;
   auto const keep = static_cast<std::uint32_t>(accumulate);
@@ -94,11 +95,12 @@ TYLO_FN inline void multiply(accumulator<8>& sums, shared_factor a, shared_facto
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                : "l"(a.bits), "l"(b.bits), "r"(keep));
 #else
-  outside_kernel(sums, a, b, accumulate);
+  emulator::multiply(sums.values, 8, a.bits, b.bits, accumulate, at);
 #endif
 }
 
-TYLO_FN inline void multiply(accumulator<64>& sums, shared_factor a, shared_factor b, bool accumulate) {
+TYLO_FN inline void multiply(accumulator<64>& sums, shared_factor a, shared_factor b, bool accumulate,
+                             site at = site::here()) {
 #if defined(__CUDA_ARCH__)
   auto& d = sums.values;
   auto const keep = static_cast<std::uint32_t>(accumulate);
@@ -116,7 +118,7 @@ TYLO_FN inline void multiply(accumulator<64>& sums, shared_factor a, shared_fact
                  "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
                : "l"(a.bits), "l"(b.bits), "r"(keep));
 #else
-  outside_kernel(sums, a, b, accumulate);
+  emulator::multiply(sums.values, 64, a.bits, b.bits, accumulate, at);
 #endif
 }
 
