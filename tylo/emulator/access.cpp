@@ -16,16 +16,26 @@ std::string position_text(code_position position, site at) {
   return position != code_position{} ? describe(position) : text_of(at);
 }
 
+/// An access by an asynchronous operation; `what` is null for one by a thread.
+struct by_operation {
+  char const* what = nullptr;
+  site at{"", 0};
+};
+
+std::string words_of(by_operation const& by) {
+  return by.what == nullptr ? "" : " by " + std::string(by.what) + " from " + text_of(by.at);
+}
+
 /// Says what is wrong with the states of the bytes.
-[[noreturn]] void report_states(std::byte const* address, std::size_t bytes, bool write, bool barrier) {
+[[noreturn]] void report_states(std::byte const* address, std::size_t bytes, bool write, by_operation const& by) {
   auto& state = *launch_now;
   auto const offset = the_arena.offset_of(address);
-  auto const access = words_of(bytes, write, false) + " at ";
+  auto const access = words_of(bytes, write, false) + words_of(by) + " at ";
   for (std::size_t i = 0; i < bytes; ++i) {
     auto const s = offset + i < arena_bytes ? the_arena.states[offset + i] : std::uint8_t{0};
     auto const where = access + name_of_address(address + i);
     if ((s & allocated) == 0) state.raise(fault_kind::bounds, where);
-    if ((s & barrier_word) != 0 && !barrier)
+    if ((s & barrier_word) != 0)
       state.raise(fault_kind::misuse, where + ", which is an mbarrier: only its own instructions may touch it");
     if ((s & arriving) != 0) {
       auto const* const o = state.writer_of(offset + i);
@@ -65,12 +75,12 @@ bool is_foreign(std::size_t offset, cta const& home) {
 }
 
 [[noreturn]] void report(conflict const& c, std::byte const* address, std::size_t bytes, access const& a,
-                         std::string const& how) {
+                         by_operation const& by) {
   auto& state = *launch_now;
   auto const place = name_of_address(address + c.byte);
   auto const other =
       state.name_of_agent(c.other) + (c.other_position != code_position{} ? " at " + describe(c.other_position) : "");
-  auto const here = words_of(bytes, a.write, a.atomic) + how + " at " + place;
+  auto const here = words_of(bytes, a.write, a.atomic) + words_of(by) + " at " + place;
   if (c.fence_missing)
     state.raise(fault_kind::proxy, here + " goes through the async proxy; it was written by " + other +
                                        ", which did no fence_async_proxy before it told of that");
@@ -80,10 +90,10 @@ bool is_foreign(std::size_t offset, cta const& home) {
                   (c.other_wrote ? "write" : "read") + " by " + other);
 }
 
-void check_races(std::byte const* address, std::size_t bytes, access const& a, std::string const& how) {
+void check_races(std::byte const* address, std::size_t bytes, access const& a, by_operation const& by) {
   auto const offset = the_arena.offset_of(address);
   if (auto const c = launch_now->races.check(the_arena.cells + offset / 4, offset % 4, bytes, a))
-    report(*c, address, bytes, a, how);
+    report(*c, address, bytes, a, by);
 }
 
 } // namespace
@@ -94,7 +104,7 @@ void check_access(void const* start, std::size_t bytes, access_kind kind, code_p
   auto* const states = the_arena.states + offset;
   auto& self = *thread_now;
   if (offset + bytes > arena_bytes || !states_allow(states, bytes, kind.write)) [[unlikely]]
-    report_states(address, bytes, kind.write, false);
+    report_states(address, bytes, kind.write, {});
   if (is_foreign(offset, *self.home)) [[unlikely]]
     launch_now->raise(fault_kind::bounds, words_of(bytes, kind.write, kind.atomic) + " at " + name_of_address(address) +
                                               ", which is not of the cluster, at " + position_text(position, at));
@@ -108,24 +118,24 @@ void check_access(void const* start, std::size_t bytes, access_kind kind, code_p
                  .write = kind.write,
                  .atomic = kind.atomic,
                  .through = proxy::generic},
-                "");
+                {});
 }
 
 void check_operation(void const* start, std::size_t bytes, bool write, agent_clock const& clock, char const* what,
                      site at) {
   auto const* const address = static_cast<std::byte const*>(start);
   auto const offset = the_arena.offset_of(address);
-  auto const how = " by " + std::string(what) + " from " + text_of(at);
+  by_operation const by{what, at};
   if (offset + bytes > arena_bytes || !states_allow(the_arena.states + offset, bytes, write))
-    report_states(address, bytes, write, false);
+    report_states(address, bytes, write, by);
   if (is_foreign(offset, *thread_now->home))
-    launch_now->raise(fault_kind::bounds, words_of(bytes, write, false) + how + " at " + name_of_address(address) +
-                                              ", which is not of the cluster");
+    launch_now->raise(fault_kind::bounds, words_of(bytes, write, false) + words_of(by) + " at " +
+                                              name_of_address(address) + ", which is not of the cluster");
   bool const is_constant = (the_arena.states[offset] & constant) != 0;
   if (write) std::memset(the_arena.states + offset, the_arena.states[offset] | written, bytes);
   if (launch_now->check_races && !is_constant)
     check_races(address, bytes,
-                {.who = clock, .position = {}, .write = write, .atomic = false, .through = proxy::async}, how);
+                {.who = clock, .position = {}, .write = write, .atomic = false, .through = proxy::async}, by);
 }
 
 } // namespace tylo::emulator

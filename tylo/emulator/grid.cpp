@@ -1,5 +1,7 @@
 #include <megakernels/tylo/emulator/internal/arena.hpp>
+#include <megakernels/tylo/emulator/internal/copies.hpp>
 #include <megakernels/tylo/emulator/internal/grid.hpp>
+#include <megakernels/tylo/emulator/internal/products.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -118,6 +120,8 @@ void launch_state::thread_ended() {
   if (w.arrived != 0)
     raise(fault_kind::divergence,
           "a lane ends while others of its warp wait for it in " + std::string(w.what) + " at " + text_of(w.at));
+  check_stores_at_end(t);
+  check_products_at_end(t);
   w.ended |= 1u << t.lane();
   t.wait = {.kind = wait_kind::ended};
   progress();
@@ -210,7 +214,6 @@ void launch_state::redraw_favours() {
 
 std::uint64_t launch_state::start(char const* what, site at, agent_clock const& clock, std::size_t target,
                                   std::size_t target_bytes, std::function<void()> carry_out) {
-  ++counts.copies;
   progress();
   auto const number = next_operation_++;
   if (when == completion::early) {
@@ -220,7 +223,9 @@ std::uint64_t launch_state::start(char const* what, site at, agent_clock const& 
   pending_.push_back({.number = number,
                       .what = what,
                       .at = at,
-                      .home = thread_now->home,
+                      .home = target_bytes > 0 && target >= global_bytes
+                                  ? &ctas[(target - global_bytes) / shared_pitch - first_slot_]
+                                  : thread_now->home,
                       .clock = clock,
                       .carry_out = std::move(carry_out),
                       .target = target,

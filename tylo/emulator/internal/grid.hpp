@@ -48,6 +48,22 @@ struct polled_word {
   bool of_host = false;
 };
 
+/// A copy that the thread which started it can wait for.
+struct started_copy {
+  std::uint64_t number = 0;
+  agent_clock reader, writer; ///< of its source and of its target
+  void* to = nullptr;
+  std::size_t bytes = 0;
+  site at{"", 0};
+  bool is_read = false; ///< the thread knows that its source is
+};
+
+/// A tensor map as a thread was told of it.
+struct acquired_map {
+  void const* map = nullptr;
+  std::array<std::uint64_t, 16> words{};
+};
+
 /// A thread of the kernel.
 struct thread {
   fiber context;
@@ -69,8 +85,9 @@ struct thread {
   std::byte* sums = nullptr;
   std::size_t sums_bytes = 0;
   /// Copies of the thread that it can wait for: of each commit group, and of the open one.
-  std::deque<std::vector<std::uint64_t>> cp_groups, bulk_groups;
-  std::vector<std::uint64_t> cp_open, bulk_open;
+  std::deque<std::vector<started_copy>> cp_groups, bulk_groups;
+  std::vector<started_copy> cp_open, bulk_open;
+  std::vector<acquired_map> maps;
 
   bool published = false; ///< the mbarriers that it initialised, to asynchronous copies
 
