@@ -5,6 +5,12 @@
 function(mk_header_checks target extension)
   foreach(part ${ARGN})
     file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/${part}/*.hpp")
+    if(extension STREQUAL "cu")
+      list(FILTER headers EXCLUDE REGEX "^tylo/emulator/internal/") # nvcc never sees them
+    endif()
+    if(NOT MK_EMULATOR)
+      list(FILTER headers EXCLUDE REGEX "^(tylo/emulator/internal|runtime/emulated)/") # they include Boost's headers
+    endif()
     if(NOT MK_CUDA)
       list(FILTER headers EXCLUDE REGEX "^runtime/cuda/internal/") # they include the CUDA runtime's headers
     endif()

@@ -1,6 +1,7 @@
 # megakernels_add_kernel(NAME OPERATIONS type... [HEADERS header...] [GROUPS n])
 #
-# A static library NAME with the persistent kernel for a list of operations, such as mk::linear, in this order. The
+# A static library NAME with the persistent kernel for a list of operations, such as mk::linear, in this order: for the
+# emulator, and for CUDA where the project has it. The
 # library's header <megakernels/kernels/NAME.hpp> declares `mk::kernel_instance const& mk::kernels::NAME()`.
 # Handlers of the library's own operations (mk::linear: megakernels/ops/linear/handler.hpp) are included by themselves;
 # HEADERS are those of other operations. GROUPS is the number of consumer warpgroups of a worker, 1 to 3; 2 if not given.
@@ -33,18 +34,41 @@ namespace mk::kernels {
 kernel_instance const& @name@();
 }
 ]])
+  set(cuda_half "nullptr")
+  set(cuda_declaration "")
+  if(TARGET megakernels::cuda)
+    set(cuda_half "&mk::kernels::detail::${name}_on_cuda()")
+    set(cuda_declaration "namespace mk::kernels::detail { cuda_kernel const& ${name}_on_cuda(); }")
+  endif()
+  file(CONFIGURE OUTPUT "${folder}/${name}.cpp" @ONLY CONTENT [[
+#include <megakernels/kernels/@name@.hpp>
+@includes@
+#include <megakernels/runtime/emulated/instance.hpp>
+
+@cuda_declaration@
+
+mk::kernel_instance const& mk::kernels::@name@() {
+  static auto const instance =
+      mk::emulated::instance_of<mk::operation_list<@operations@>, @arg_GROUPS@>("@name@", @cuda_half@);
+  return instance;
+}
+]])
   file(CONFIGURE OUTPUT "${folder}/${name}.cu" @ONLY CONTENT [[
 #include <megakernels/kernels/@name@.hpp>
 @includes@
 #include <megakernels/runtime/cuda/instance.cuh>
 
-mk::kernel_instance const& mk::kernels::@name@() {
-  return mk::cuda::instance_of<mk::operation_list<@operations@>, @arg_GROUPS@>("@name@");
+namespace mk::kernels::detail {
+cuda_kernel const& @name@_on_cuda() { return mk::cuda::kernel_of<mk::operation_list<@operations@>, @arg_GROUPS@>(); }
 }
 ]])
-  add_library(${name} STATIC "${folder}/${name}.cu")
+  add_library(${name} STATIC "${folder}/${name}.cpp")
   target_include_directories(${name} PUBLIC "${folder}/include")
-  target_link_libraries(${name} PUBLIC megakernels::cuda)
-  # constexpr functions of the standard library (std::array, std::span) in device code
-  target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
+  target_link_libraries(${name} PUBLIC megakernels::runtime PRIVATE megakernels::emulated_code)
+  if(TARGET megakernels::cuda)
+    target_sources(${name} PRIVATE "${folder}/${name}.cu")
+    target_link_libraries(${name} PUBLIC megakernels::cuda)
+    # constexpr functions of the standard library (std::array, std::span) in device code
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
+  endif()
 endfunction()

@@ -10,9 +10,7 @@ install(DIRECTORY tylo ops scheduler runtime DESTINATION "${CMAKE_INSTALL_INCLUD
   FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN internal EXCLUDE)
 install(EXPORT megakernels NAMESPACE megakernels:: FILE megakernels-targets.cmake DESTINATION "${destination}")
 
-if(MK_CUDA)
-  install(FILES cmake/megakernels-add-kernel.cmake DESTINATION "${destination}")
-endif()
+install(FILES cmake/megakernels-add-kernel.cmake DESTINATION "${destination}")
 
 configure_package_config_file(cmake/megakernels-config.cmake.in "${PROJECT_BINARY_DIR}/megakernels-config.cmake"
   INSTALL_DESTINATION "${destination}")

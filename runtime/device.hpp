@@ -2,6 +2,8 @@
 
 /// What a session can run on, as plain values.
 
+#include <megakernels/tylo/emulator/launch.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -52,7 +54,25 @@ struct cuda_device {
   std::optional<std::uint32_t> drop_signal = std::nullopt; ///< as for the host, in every step
 };
 
+/// A GPU that is emulated: the kernel's threads run one after another on one thread of this process, and whatever they
+/// do wrong ends the submission with a report. See the book's chapter on the emulator.
+struct emulator_device {
+  kernel_instance const* kernel = nullptr; ///< must be given
+  run_mode mode = run_mode::launch;
+  std::uint32_t workers = 4; ///< of every launch
+
+  /// In the kernel's own time, which jumps where all of it waits; in mode `resident` with an idle kernel, in real time.
+  std::chrono::nanoseconds stuck_after = std::chrono::seconds(1);
+  std::chrono::nanoseconds idle_after = std::chrono::milliseconds(100);
+  std::uint32_t first_epoch = 1;                           ///< as for the host
+  std::optional<std::uint32_t> drop_signal = std::nullopt; ///< as for the host, in every step
+  tylo::emulator::options how = {};                        ///< schedule, and what is looked for; `idle` is not used
+};
+
+/// Most workers of an emulated GPU.
+inline constexpr std::uint32_t most_emulated_workers = 256;
+
 /// One of the devices of this library.
-using device_choice = std::variant<host_device, cuda_device>;
+using device_choice = std::variant<host_device, cuda_device, emulator_device>;
 
 } // namespace mk

@@ -3,6 +3,10 @@
 #include <megakernels/runtime/internal/device.hpp>
 #include <megakernels/runtime/kernel_instance.hpp>
 
+#if MK_EMULATOR
+#include <megakernels/runtime/emulated/internal/emulated_driver.hpp>
+#endif
+
 namespace mk::detail {
 namespace {
 
@@ -10,7 +14,17 @@ std::unique_ptr<device> make(host_device const& choice) { return std::make_uniqu
 
 std::unique_ptr<device> make(cuda_device const& choice) {
   if (choice.kernel == nullptr) throw device_error("cuda device: no kernel instance is given");
-  return choice.kernel->open(choice);
+  if (choice.kernel->cuda == nullptr)
+    throw device_error("cuda device: kernel '" + std::string(choice.kernel->name) + "' was built without CUDA");
+  return choice.kernel->cuda->open(choice);
+}
+
+std::unique_ptr<device> make([[maybe_unused]] emulator_device const& choice) {
+#if MK_EMULATOR
+  return emulated::open(choice);
+#else
+  throw device_error("emulator device: this library was built without the emulator");
+#endif
 }
 
 } // namespace

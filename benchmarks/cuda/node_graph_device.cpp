@@ -16,7 +16,7 @@ public:
   explicit node_graph_device(cuda_device const& choice)
       : instance_(static_cast<node_by_node const&>(*choice.kernel)),
         pool_((cuda::expect(cudaSetDevice(choice.ordinal), "cudaSetDevice"),
-               std::make_shared<cuda::memory_pool>(choice.reserved_bytes, nullptr))) {}
+               std::make_shared<cuda::memory_pool>(copies_, choice.reserved_bytes, nullptr))) {}
 
   std::shared_ptr<std::byte> allocate(std::uint64_t bytes) override {
     auto memory = cuda::memory_pool::take(pool_, bytes);
@@ -56,12 +56,12 @@ public:
   std::string failure() const override { return failure_; }
   std::uint32_t epoch(std::uint32_t program) const override { return programs_[program]->steps_done(); }
   std::vector<std::uint32_t> counters(std::uint32_t) const override { return {}; }
-  bool host_reads(std::byte const* address) const override { return !cuda::is_device_memory(address); }
+  bool host_reads(std::byte const* address) const override { return !copies_.is_device_memory(address); }
 
 private:
   node_by_node const& instance_;
-  std::shared_ptr<cuda::memory_pool> pool_;
   cuda::copier copies_;
+  std::shared_ptr<cuda::memory_pool> pool_;
   std::vector<std::unique_ptr<node_graph>> programs_;
   std::string failure_;
 };
@@ -73,8 +73,9 @@ std::unique_ptr<mk::detail::device> open_node_by_node(cuda_device const& choice)
 } // namespace
 
 node_by_node::node_by_node(kernel_instance const& replaced, node_kernel_set const& set, std::vector<double>& times)
-    : kernel_instance(replaced), kernels(&set), seconds(&times) {
-  open = &open_node_by_node;
+    : kernel_instance(replaced), on_cuda(*replaced.cuda), kernels(&set), seconds(&times) {
+  on_cuda.open = &open_node_by_node;
+  cuda = &on_cuda;
 }
 
 } // namespace mk::bench

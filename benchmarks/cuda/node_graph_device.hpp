@@ -16,6 +16,7 @@ struct node_by_node : kernel_instance {
   /// Each submission appends its seconds on the GPU to `seconds`.
   node_by_node(kernel_instance const& replaced, node_kernel_set const&, std::vector<double>& seconds);
 
+  cuda_kernel on_cuda; ///< that of the replaced instance, but for how it is opened
   node_kernel_set const* kernels;
   std::vector<double>* seconds;
 };

@@ -126,7 +126,8 @@ std::vector<double> measure_stream() {
 
 std::vector<double> doorbell_round_trips(std::uint32_t count) {
   using clock = std::chrono::steady_clock;
-  cuda::pinned_memory const memory(sizeof(doorbell_words));
+  cuda::copier copies;
+  cuda::pinned_memory const memory(copies, sizeof(doorbell_words));
   auto& words = *memory.host<doorbell_words>();
   doorbell_kernel<<<1, 1>>>(memory.device<doorbell_words>(), count);
   expect(cudaGetLastError(), "launch of the doorbell");

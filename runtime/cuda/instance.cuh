@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the sources that `megakernels_add_kernel` generates include: a kernel instance from a list.
+/// What the CUDA sources that `megakernels_add_kernel` generates include: the kernel of a list.
 
 #include <megakernels/runtime/cuda/open.hpp>
 #include <megakernels/runtime/device/kernel.cuh>
@@ -8,18 +8,14 @@
 
 namespace mk::cuda {
 
-/// The instance of a list of operations, with so many consumer warpgroups a worker (1 to 3).
-template <class List, unsigned Groups> kernel_instance const& instance_of(std::string_view name) {
-  static kernel_instance const instance{
-      .name = name,
-      .operations = List::table,
+/// With so many consumer warpgroups a worker (1 to 3).
+template <class List, unsigned Groups> cuda_kernel const& kernel_of() {
+  static cuda_kernel const kernel{
       .entry = reinterpret_cast<void const*>(&device::persistent_kernel<List, Groups>),
-      .threads = device::worker_threads<Groups>,
-      .shared_bytes = sizeof(device::worker_memory),
       .most_workers = &most_workers,
       .open = &open,
   };
-  return instance;
+  return kernel;
 }
 
 } // namespace mk::cuda

@@ -1,3 +1,4 @@
+#include <megakernels/runtime/cuda/internal/cuda_driver.hpp>
 #include <megakernels/runtime/cuda/internal/launch.hpp>
 
 namespace mk::cuda {
@@ -5,7 +6,7 @@ namespace mk::cuda {
 stream_launch::stream_launch(cuda_device const& settings, launcher const& l, resident_image const& image,
                              std::shared_ptr<memory_pool> const& pool, copier& copies)
     : settings_(settings), launcher_(l), image_(image), pool_(pool), copies_(copies), words_(l.workers(), pool, copies),
-      slot_bytes_(slot_bytes_for(image.program(), 0)), host_slot_(slot_bytes_),
+      slot_bytes_(gpu::slot_bytes_for(image.program(), 0)), host_slot_(copies, slot_bytes_),
       slot_(memory_pool::take(pool, slot_bytes_)) {
   expect(cudaEventCreateWithFlags(&last_, cudaEventDisableTiming), "cudaEventCreateWithFlags");
 }
@@ -21,7 +22,8 @@ void stream_launch::set(std::unique_ptr<detail::job> next) {
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
     auto const kind = p.buffers[b].kind;
     auto const* const address = next->addresses[b];
-    if ((kind == buffer_kind::input || kind == buffer_kind::output) && address != nullptr && !is_device_memory(address))
+    if ((kind == buffer_kind::input || kind == buffer_kind::output) && address != nullptr &&
+        !copies_.is_device_memory(address))
       throw submit_error("program '" + p.name + "': " + std::string(name_of(kind)) + " '" + p.buffers[b].name +
                          "' lies in host memory; launches on streams take memory of the GPU");
   }
@@ -37,7 +39,7 @@ void stream_launch::enqueue(CUstream_st* stream) {
   if (eager) expect(cudaStreamWaitEvent(stream, last_, 0), "cudaStreamWaitEvent");
   expect(cudaMemcpyAsync(slot_.get(), host_slot_.host(), slot_bytes_, cudaMemcpyHostToDevice, stream),
          "copy of a step");
-  auto a = words_.arguments(settings_);
+  auto a = words_.arguments(settings_of(settings_));
   a.slots = slot_.get();
   a.slot_bytes = static_cast<std::uint32_t>(slot_bytes_);
   a.slot_count = 1;
@@ -52,7 +54,7 @@ void stream_launch::check() {
 }
 
 void stream_launch::expect_no_failure() {
-  if (words_.aborted()) throw device_error(words_.stuck_report(image_.program(), settings_));
+  if (words_.aborted()) throw device_error(words_.stuck_report(image_.program(), settings_of(settings_)));
 }
 
 } // namespace mk::cuda

@@ -24,7 +24,7 @@ launcher::launcher(cuda_device const& choice) : kernel_(*choice.kernel) {
   };
   auto const name = "kernel '" + std::string(kernel_.name) + "'";
   cudaFuncAttributes attributes{};
-  auto const found = cudaFuncGetAttributes(&attributes, kernel_.entry);
+  auto const found = cudaFuncGetAttributes(&attributes, kernel_.cuda->entry);
   if (found == cudaErrorNoKernelImageForDevice || found == cudaErrorInvalidDeviceFunction) {
     (void)cudaGetLastError();
     throw device_error("cuda device: " + name + " was not compiled for this GPU, of compute capability " +
@@ -36,11 +36,11 @@ launcher::launcher(cuda_device const& choice) : kernel_(*choice.kernel) {
   if (kernel_.shared_bytes + attributes.sharedSizeBytes > static_cast<std::size_t>(shared))
     throw device_error("cuda device: a worker of " + name + " needs " + std::to_string(kernel_.shared_bytes) +
                        " bytes of shared memory, this GPU has " + std::to_string(shared));
-  expect(cudaFuncSetAttribute(kernel_.entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
+  expect(cudaFuncSetAttribute(kernel_.cuda->entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
                               static_cast<int>(kernel_.shared_bytes)),
          "cudaFuncSetAttribute");
   int per_multiprocessor = 0;
-  expect(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel_.entry,
+  expect(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel_.cuda->entry,
                                                        static_cast<int>(kernel_.threads), kernel_.shared_bytes),
          "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
   if (per_multiprocessor < 1) throw device_error("cuda device: no worker of " + name + " fits on a multiprocessor");
@@ -61,7 +61,7 @@ void launcher::start(device::kernel_arguments const& arguments, cudaStream_t str
   config.numAttrs = 1;
   auto copy = arguments;
   void* parameters[] = {&copy};
-  expect(cudaLaunchKernelExC(&config, kernel_.entry, parameters), "cooperative launch");
+  expect(cudaLaunchKernelExC(&config, kernel_.cuda->entry, parameters), "cooperative launch");
 }
 
 } // namespace mk::cuda

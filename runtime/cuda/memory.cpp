@@ -5,84 +5,42 @@
 #include <new>
 
 namespace mk::cuda {
-namespace {
 
-constexpr std::uint64_t piece_alignment = 256;
-constexpr std::uint64_t least_block_bytes = std::uint64_t(32) << 20;
-
-} // namespace
-
-pinned_memory::pinned_memory(std::uint64_t bytes) {
+std::shared_ptr<std::byte> copier::allocate(std::uint64_t bytes) {
   void* memory = nullptr;
-  expect(cudaHostAlloc(&memory, std::max<std::uint64_t>(bytes, 1), cudaHostAllocMapped | cudaHostAllocPortable),
-         "cudaHostAlloc");
-  memory_.reset(static_cast<std::byte*>(memory));
-  std::memset(memory, 0, bytes);
-}
-
-memory_pool::memory_pool(std::uint64_t reserved_bytes, std::function<void()> before_growing)
-    : before_growing_(std::move(before_growing)) {
-  if (reserved_bytes > 0) grow(reserved_bytes);
-}
-
-std::shared_ptr<std::byte> memory_pool::take(std::shared_ptr<memory_pool> const& pool, std::uint64_t bytes) {
-  auto const size = (std::max<std::uint64_t>(bytes, 1) + piece_alignment - 1) / piece_alignment * piece_alignment;
-  std::unique_lock lock(pool->mutex_);
-  auto* piece = pool->find(size);
-  if (piece == nullptr) {
-    lock.unlock();
-    if (pool->before_growing_) pool->before_growing_();
-    lock.lock();
-    pool->grow(size);
-    piece = pool->find(size);
-  }
-  return {piece, [pool, size](std::byte* memory) { pool->give_back(memory, size); }};
-}
-
-std::byte* memory_pool::find(std::uint64_t bytes) {
-  for (auto at = free_.begin(); at != free_.end(); ++at) {
-    auto const [start, size] = *at;
-    if (size < bytes) continue;
-    free_.erase(at);
-    if (size > bytes) free_.emplace(start + bytes, size - bytes);
-    return start;
-  }
-  return nullptr;
-}
-
-void memory_pool::grow(std::uint64_t bytes) {
-  auto const size = (std::max(bytes, least_block_bytes) + piece_alignment - 1) / piece_alignment * piece_alignment;
-  void* memory = nullptr;
-  auto const result = cudaMalloc(&memory, size);
+  auto const result = cudaMalloc(&memory, bytes);
   if (result == cudaErrorMemoryAllocation) {
     (void)cudaGetLastError();
     throw std::bad_alloc();
   }
   expect(result, "cudaMalloc");
-  blocks_.emplace_back(static_cast<std::byte*>(memory));
-  free_.emplace(blocks_.back().get(), size);
+  return {static_cast<std::byte*>(memory), [](std::byte* m) { (void)cudaFree(m); }};
 }
 
-void memory_pool::give_back(std::byte* piece, std::uint64_t bytes) {
-  std::lock_guard const lock(mutex_);
-  auto const at = free_.emplace(piece, bytes).first;
-  // Blocks are not joined: two that happen to be neighbours were allocated apart.
-  auto const starts_block = [&](std::byte* address) {
-    return std::any_of(blocks_.begin(), blocks_.end(), [&](auto const& b) { return b.get() == address; });
-  };
-  if (auto const next = std::next(at);
-      next != free_.end() && next->first == piece + bytes && !starts_block(next->first)) {
-    at->second += next->second;
-    free_.erase(next);
+std::shared_ptr<std::byte> copier::allocate_pinned(std::uint64_t bytes) {
+  void* memory = nullptr;
+  expect(cudaHostAlloc(&memory, std::max<std::uint64_t>(bytes, 1), cudaHostAllocMapped | cudaHostAllocPortable),
+         "cudaHostAlloc");
+  std::memset(memory, 0, bytes);
+  return {static_cast<std::byte*>(memory), [](std::byte* m) { (void)cudaFreeHost(m); }};
+}
+
+std::byte* copier::device_address(std::byte* pinned) const {
+  void* address = nullptr;
+  expect(cudaHostGetDevicePointer(&address, pinned, 0), "cudaHostGetDevicePointer");
+  return static_cast<std::byte*>(address);
+}
+
+bool copier::is_device_memory(void const* address) const {
+  cudaPointerAttributes attributes{};
+  if (cudaPointerGetAttributes(&attributes, address) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return false;
   }
-  if (at == free_.begin() || starts_block(piece)) return;
-  auto const before = std::prev(at);
-  if (before->first + before->second != piece) return;
-  before->second += at->second;
-  free_.erase(at);
+  return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
 }
 
-copier::copier() : buffer_(2 * chunk_bytes) {
+copier::copier() : buffer_(*this, 2 * chunk_bytes) {
   expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
 }
 

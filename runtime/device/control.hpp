@@ -31,7 +31,7 @@ public:
       if (a_.mode == kernel_mode::launch) break;
     }
     auto& last = next_slot();
-    last.operation = end_of_kernel;
+    if (lane_ == 0) last.operation = end_of_kernel;
     publish();
     if (tylo::cta_rank() == 0 && lane_ == 0) tylo::store_release_system(&a_.mail->exited.value, 1u);
   }
@@ -109,20 +109,21 @@ private:
     auto const range = worker < program.worker_count ? program.workers[worker] : image_worker{0, 0};
     for (auto index = range.first; index != range.first + range.count; ++index) {
       auto& to = next_slot();
-      decode(program, header, slot, index, to);
-      to.multiple = multiple;
+      decode(program, header, slot, index, multiple, to);
       bool const stop = tylo::any_lane(lane_ == 0 && aborted());
       publish();
       if (stop) return false;
     }
     auto& to = next_slot();
-    to.operation = end_of_step;
-    to.step = step;
-    to.repeat = repeat;
-    to.multiple = multiple;
-    to.program = &program;
-    to.submission = &header;
-    to.wait_count = 0;
+    if (lane_ == 0) {
+      to.operation = end_of_step;
+      to.step = step;
+      to.repeat = repeat;
+      to.multiple = multiple;
+      to.program = &program;
+      to.submission = &header;
+      to.wait_count = 0;
+    }
     publish();
     return true;
   }
@@ -140,7 +141,7 @@ private:
 
   /// The lanes share operands and arguments; lane 0 takes the rest.
   TYLO_FN void decode(program_image const& program, submission_header const& header, std::byte const* slot,
-                      std::uint32_t index, decoded_task& to) {
+                      std::uint32_t index, std::uint32_t multiple, decoded_task& to) {
     auto const& r = program.records[index];
     auto const& node = program.nodes[r.node];
     auto const* const live = reinterpret_cast<std::int64_t const*>(slot + header.live);
@@ -150,6 +151,7 @@ private:
     if (lane_ != 0) return;
     to.operation = node.operation;
     to.record = index;
+    to.multiple = multiple;
     to.program = &program;
     to.submission = &header;
     to.wait_count = r.wait_count;

@@ -68,7 +68,14 @@ bytes meaning(descriptor const& d, bytes const& buffer, coordinates const& at) {
 
 class tensor_load : public gpu_test {
 protected:
-  std::shared_ptr<cuda::memory_pool> pool = std::make_shared<cuda::memory_pool>(0, nullptr);
+  void SetUp() override {
+    gpu_test::SetUp();
+    if (IsSkipped()) return;
+    copies_.emplace();
+    pool = std::make_shared<cuda::memory_pool>(*copies_, 0, nullptr);
+  }
+
+  std::shared_ptr<cuda::memory_pool> pool;
 
   static tensor_load_arguments arguments(descriptor const& d, coordinates const& at) {
     tensor_load_arguments a{};
@@ -91,10 +98,10 @@ protected:
   void check(program const& p, std::vector<coordinates> const& places) {
     auto const contents = any_bytes(buffer_bytes, 5);
     gpu_array<std::byte> const buffer(contents);
-    cuda::copier copies;
+    auto& copies = *copies_;
     std::byte* const addresses[] = {buffer.data()};
     cuda::descriptor_table const table(p, addresses, pool, copies);
-    cuda::pinned_memory const words(64);
+    cuda::pinned_memory const words(copies, 64);
     for (std::size_t i = 0; i < p.descriptors.size(); ++i)
       for (auto at : places) {
         auto const& d = p.descriptors[i];
@@ -112,6 +119,8 @@ protected:
             << at.front() << ", last axis at " << at.back();
       }
   }
+
+  std::optional<cuda::copier> copies_;
 };
 
 TEST_F(tensor_load, boxes_of_a_matrix_with_ragged_edges) {
@@ -144,7 +153,7 @@ TEST_F(tensor_load, a_descriptor_that_changes_while_the_kernel_runs) {
                              {0, 2, data_type::bf16, swizzle::none, 1600, {90, 64}, {160, 2}, {64, 64}}});
   auto const contents = any_bytes(buffer_bytes, 6);
   gpu_array<std::byte> const buffer(contents);
-  cuda::copier copies;
+  auto& copies = *copies_;
   std::byte* const addresses[] = {buffer.data()};
   cuda::descriptor_table const table(p, addresses, pool, copies);
   auto const place = cuda::memory_pool::take(pool, sizeof(tylo::tensor_map));
@@ -154,7 +163,7 @@ TEST_F(tensor_load, a_descriptor_that_changes_while_the_kernel_runs) {
   };
   put(0);
   constexpr unsigned rounds = 6;
-  cuda::pinned_memory const words(64);
+  cuda::pinned_memory const words(copies, 64);
   auto a = arguments(p.descriptors[0], {8, 0});
   a.map = reinterpret_cast<tylo::tensor_map const*>(place.get());
   a.rounds = rounds;

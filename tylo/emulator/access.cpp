@@ -16,18 +16,18 @@ std::string position_text(code_position position, site at) {
   return position != code_position{} ? describe(position) : text_of(at);
 }
 
-/// An access by an asynchronous operation; `what` is null for one by a thread.
-struct by_operation {
+/// What accesses, and where it was called: an asynchronous operation or a lane function. Line 0: code of the kernel.
+struct accessor {
   char const* what = nullptr;
   site at{"", 0};
 };
 
-std::string words_of(by_operation const& by) {
-  return by.what == nullptr ? "" : " by " + std::string(by.what) + " from " + text_of(by.at);
+std::string words_of(accessor const& by) {
+  return (by.what != nullptr ? " by " + std::string(by.what) : "") + (by.at.line != 0 ? " from " + text_of(by.at) : "");
 }
 
 /// Says what is wrong with the states of the bytes.
-[[noreturn]] void report_states(std::byte const* address, std::size_t bytes, bool write, by_operation const& by) {
+[[noreturn]] void report_states(std::byte const* address, std::size_t bytes, bool write, accessor const& by) {
   auto& state = *launch_now;
   auto const offset = the_arena.offset_of(address);
   auto const access = words_of(bytes, write, false) + words_of(by) + " at ";
@@ -75,7 +75,7 @@ bool is_foreign(std::size_t offset, cta const& home) {
 }
 
 [[noreturn]] void report(conflict const& c, std::byte const* address, std::size_t bytes, access const& a,
-                         by_operation const& by) {
+                         accessor const& by) {
   auto& state = *launch_now;
   auto const place = name_of_address(address + c.byte);
   auto const other =
@@ -90,7 +90,7 @@ bool is_foreign(std::size_t offset, cta const& home) {
                   (c.other_wrote ? "write" : "read") + " by " + other);
 }
 
-void check_races(std::byte const* address, std::size_t bytes, access const& a, by_operation const& by) {
+void check_races(std::byte const* address, std::size_t bytes, access const& a, accessor const& by) {
   auto const offset = the_arena.offset_of(address);
   if (auto const c = launch_now->races.check(the_arena.cells + offset / 4, offset % 4, bytes, a))
     report(*c, address, bytes, a, by);
@@ -104,7 +104,7 @@ void check_access(void const* start, std::size_t bytes, access_kind kind, code_p
   auto* const states = the_arena.states + offset;
   auto& self = *thread_now;
   if (offset + bytes > arena_bytes || !states_allow(states, bytes, kind.write)) [[unlikely]]
-    report_states(address, bytes, kind.write, {});
+    report_states(address, bytes, kind.write, {nullptr, at});
   if (is_foreign(offset, *self.home)) [[unlikely]]
     launch_now->raise(fault_kind::bounds, words_of(bytes, kind.write, kind.atomic) + " at " + name_of_address(address) +
                                               ", which is not of the cluster, at " + position_text(position, at));
@@ -118,14 +118,14 @@ void check_access(void const* start, std::size_t bytes, access_kind kind, code_p
                  .write = kind.write,
                  .atomic = kind.atomic,
                  .through = proxy::generic},
-                {});
+                {nullptr, at});
 }
 
 void check_operation(void const* start, std::size_t bytes, bool write, agent_clock const& clock, char const* what,
-                     site at) {
+                     site at, proxy through) {
   auto const* const address = static_cast<std::byte const*>(start);
   auto const offset = the_arena.offset_of(address);
-  by_operation const by{what, at};
+  accessor const by{what, at};
   if (offset + bytes > arena_bytes || !states_allow(the_arena.states + offset, bytes, write))
     report_states(address, bytes, write, by);
   if (is_foreign(offset, *thread_now->home))
@@ -134,8 +134,8 @@ void check_operation(void const* start, std::size_t bytes, bool write, agent_clo
   bool const is_constant = (the_arena.states[offset] & constant) != 0;
   if (write) std::memset(the_arena.states + offset, the_arena.states[offset] | written, bytes);
   if (launch_now->check_races && !is_constant)
-    check_races(address, bytes,
-                {.who = clock, .position = {}, .write = write, .atomic = false, .through = proxy::async}, by);
+    check_races(address, bytes, {.who = clock, .position = {}, .write = write, .atomic = false, .through = through},
+                by);
 }
 
 } // namespace tylo::emulator

@@ -97,13 +97,6 @@ template <class Groups> std::size_t all_but(Groups const& groups, unsigned pendi
   return groups.size() > pending ? groups.size() - pending : 0;
 }
 
-/// An access to memory by an operation that goes the same way as the thread's own.
-void check_generic(void const* address, std::size_t bytes, bool write, agent_clock& of, site at) {
-  std::swap(thread_now->clock, of);
-  check_access(address, bytes, {.write = write}, {}, at);
-  std::swap(thread_now->clock, of);
-}
-
 } // namespace
 
 void bulk_load(void* to, void const* from, unsigned bytes, void* done, site at) {
@@ -215,12 +208,12 @@ void copy_async(void* to, void const* from, unsigned bytes, unsigned from_bytes,
   expect_multiple(to, bytes, what, at);
   expect_multiple(from, bytes, what, at);
   expect_own_shared(to, what, at);
-  auto clock = launch_now->clock_of_operation(*self.home, what, at);
+  auto const clock = launch_now->clock_of_operation(*self.home, what, at);
   if (from_bytes > 0) {
     expect_global(from, what, at);
-    check_generic(from, from_bytes, false, clock, at);
+    check_operation(from, from_bytes, false, clock, what, at, proxy::generic);
   }
-  check_generic(to, bytes, true, clock, at);
+  check_operation(to, bytes, true, clock, what, at, proxy::generic);
   auto const number = start(what, at, clock, to, bytes, [=] {
     std::memcpy(to, from, from_bytes);
     std::memset(static_cast<std::byte*>(to) + from_bytes, 0, bytes - from_bytes);
@@ -236,6 +229,7 @@ void commit_copies(site at) {
 
 void await_copies(unsigned pending, site at) {
   inside_emulator const inside;
+  auto const position = position_of(__builtin_return_address(0));
   if (!begin("wait", "await_copies", at)) return;
   auto& groups = thread_now->cp_groups;
   auto const end = groups.begin() + static_cast<std::ptrdiff_t>(all_but(groups, pending));
@@ -248,7 +242,7 @@ void await_copies(unsigned pending, site at) {
   learned.end();
   // From now on these are writes of the thread, which its later fences and barriers tell others of.
   for (auto g = groups.begin(); g != end; ++g)
-    for (auto const& c : *g) check_access(c.to, c.bytes, {.write = true}, {}, at);
+    for (auto const& c : *g) check_access(c.to, c.bytes, {.write = true}, position, at);
   groups.erase(groups.begin(), end);
 }
 

@@ -82,6 +82,9 @@ launch_state::launch_state(grid const& g, options const& o, void (*entry)(void*)
 }
 
 launch_state::~launch_state() {
+  for (auto const& o : pending_) // of a launch that failed
+    for (std::size_t i = 0; i < o.target_bytes; ++i)
+      the_arena.states[o.target + i] &= static_cast<std::uint8_t>(~arriving);
   for (auto const& c : ctas) {
     std::memset(the_arena.states + shared_offset(c.slot), 0, shape.shared_bytes);
   }

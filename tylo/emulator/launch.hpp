@@ -46,10 +46,10 @@ struct options {
   std::chrono::nanoseconds patience = std::chrono::seconds(30);
   /// Called where only words of the host can let the kernel go on. Returns how much time has passed. Without it time
   /// jumps to where a thread would look again.
-  std::function<std::chrono::nanoseconds()> idle;
+  std::function<std::chrono::nanoseconds()> idle{};
   /// The wait, arrival, fence, barrier or commit at this place in the source does nothing; an atomic access there
   /// orders nothing. The end of a file's name, and a line.
-  std::optional<std::pair<std::string, int>> deleted_site;
+  std::optional<std::pair<std::string, int>> deleted_site{};
   /// Whether `statistics::sites` are wanted.
   bool list_sites = false;
 };

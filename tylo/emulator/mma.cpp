@@ -147,7 +147,7 @@ void carry_out_store(warp& w) {
 }
 
 /// The row that a lane gives the address of is an access of that lane.
-void check_row(void const* row, unsigned count, bool write, char const* what, site at) {
+void check_row(void const* row, unsigned count, bool write, char const* what, code_position position, site at) {
   auto& state = *launch_now;
   auto const& self = *thread_now;
   if (self.lane() >= count * matrix_side) return;
@@ -158,7 +158,7 @@ void check_row(void const* row, unsigned count, bool write, char const* what, si
   if (reinterpret_cast<std::uintptr_t>(row) % row_bytes != 0) refuse(fault_kind::alignment, " is no multiple of 16");
   if (the_arena.offset_of(row) - shared_offset(self.home->slot) >= state.shape.shared_bytes)
     refuse(fault_kind::bounds, " is not in shared memory of the CTA");
-  check_access(row, row_bytes, {.write = write}, {}, at);
+  check_access(row, row_bytes, {.write = write}, position, at);
 }
 
 } // namespace
@@ -192,14 +192,14 @@ void mma_tiles(float* sums, std::uint32_t const* a, std::uint32_t const* b, unsi
 
 void load_matrices(std::uint32_t* to, void const* row, unsigned count, bool transposed, site at) {
   inside_emulator const inside;
-  check_row(row, count, false, "load_matrices", at);
+  check_row(row, count, false, "load_matrices", position_of(__builtin_return_address(0)), at);
   lane_matrices m{to, static_cast<std::byte*>(const_cast<void*>(row)), count, transposed};
   collective("load_matrices", true, at, &m, &carry_out_load);
 }
 
 void store_matrices(void* row, std::uint32_t const* from, unsigned count, bool transposed, site at) {
   inside_emulator const inside;
-  check_row(row, count, true, "store_matrices", at);
+  check_row(row, count, true, "store_matrices", position_of(__builtin_return_address(0)), at);
   lane_matrices m{const_cast<std::uint32_t*>(from), static_cast<std::byte*>(row), count, transposed};
   collective("store_matrices", true, at, &m, &carry_out_store);
 }

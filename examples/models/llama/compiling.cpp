@@ -20,7 +20,12 @@ machine machine_of(host_device const&, std::int64_t workers) {
 }
 
 machine machine_of(cuda_device const& gpu, std::int64_t workers) {
-  if (workers == 0) workers = gpu.kernel->most_workers(gpu);
+  if (workers == 0) workers = gpu.kernel->cuda->most_workers(gpu);
+  return {.workers = workers, .bytes_per_second = 30e9, .operations_per_second = 100e9, .task_seconds = 2e-7};
+}
+
+machine machine_of(emulator_device const& emulated, std::int64_t workers) {
+  if (workers == 0) workers = emulated.workers;
   return {.workers = workers, .bytes_per_second = 30e9, .operations_per_second = 100e9, .task_seconds = 2e-7};
 }
 

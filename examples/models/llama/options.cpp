@@ -2,7 +2,7 @@
 
 #include <megakernels/ops/error.hpp>
 
-#include "models/llama/cuda_kernel.hpp"
+#include "models/llama/kernel.hpp"
 #include "models/text/utf8.hpp"
 
 #include <algorithm>
@@ -115,11 +115,13 @@ std::filesystem::path model_path(std::string const& model) {
 }
 
 device_choice device_of(std::string const& name) {
-  auto const* const kernel = cuda_kernel();
+  auto const& kernel = llama_kernel();
+  bool const emulates = kernel.emulated != nullptr;
   if (name == "host") return host_device{};
-  if (name == "cuda" && kernel != nullptr) return cuda_device{.kernel = kernel};
-  throw device_error("device '" + name + "': this build has " +
-                     (kernel == nullptr ? "only the device 'host'" : "the devices 'host' and 'cuda'"));
+  if (name == "emulator" && emulates) return emulator_device{.kernel = &kernel, .workers = 2};
+  if (name == "cuda" && kernel.cuda != nullptr) return cuda_device{.kernel = &kernel};
+  throw device_error("device '" + name + "': this build has host" + (emulates ? ", emulator" : "") +
+                     (kernel.cuda != nullptr ? ", cuda" : ""));
 }
 
 std::string prompt_of(options const& o) {

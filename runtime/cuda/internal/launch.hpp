@@ -2,15 +2,19 @@
 
 /// A program on the caller's streams: a slot, mailbox and state of its own.
 
-#include <megakernels/runtime/cuda/internal/image.hpp>
-#include <megakernels/runtime/cuda/internal/kernel_words.hpp>
 #include <megakernels/runtime/cuda/internal/launcher.hpp>
-#include <megakernels/runtime/cuda/internal/staging.hpp>
+#include <megakernels/runtime/gpu/internal/image.hpp>
+#include <megakernels/runtime/gpu/internal/kernel_words.hpp>
+#include <megakernels/runtime/gpu/internal/staging.hpp>
 
 #include <memory>
 #include <optional>
 
 namespace mk::cuda {
+
+using gpu::kernel_words;
+using gpu::resident_image;
+using gpu::staged_job;
 
 class stream_launch final : public detail::prepared_launch {
 public:

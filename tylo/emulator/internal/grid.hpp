@@ -289,7 +289,8 @@ struct access_kind {
 };
 void check_access(void const* address, std::size_t bytes, access_kind, code_position, site);
 /// The same of an asynchronous operation of this clock, issued by the calling thread.
-void check_operation(void const* address, std::size_t bytes, bool write, agent_clock const&, char const* what, site);
+void check_operation(void const* address, std::size_t bytes, bool write, agent_clock const&, char const* what, site,
+                     proxy = proxy::async);
 
 std::string text_of(site);
 std::string name_of_thread(thread const&);

@@ -2,34 +2,34 @@
 
 /// The words by which a host and a kernel talk, on both sides.
 
-#include <megakernels/runtime/cuda/internal/memory.hpp>
 #include <megakernels/runtime/device/layout.hpp>
+#include <megakernels/runtime/gpu/internal/memory.hpp>
 #include <megakernels/runtime/kernel_instance.hpp>
 
 #include <cstdint>
 #include <memory>
 #include <string>
 
-namespace mk::cuda {
+namespace mk::gpu {
 
 class kernel_words {
 public:
-  kernel_words(std::uint32_t workers, std::shared_ptr<memory_pool> const&, copier&);
+  kernel_words(std::uint32_t workers, std::shared_ptr<memory_pool> const&, gpu_memory&);
 
   /// As if no kernel had ever run. None may.
-  void reset(copier&);
+  void reset(gpu_memory&);
   /// Lets the next resident kernel stay.
-  void clear_exit(copier&);
+  void clear_exit(gpu_memory&);
 
   /// Arguments of a kernel that has these words; slots are still to be given.
-  [[nodiscard]] device::kernel_arguments arguments(cuda_device const&) const;
+  [[nodiscard]] device::kernel_arguments arguments(gpu::settings const&) const;
 
   void ring(std::uint32_t submissions) const;
   void request_exit() const;
   [[nodiscard]] std::uint32_t completed() const;
   [[nodiscard]] bool aborted() const;
   /// What the waits that gave up were for.
-  [[nodiscard]] std::string stuck_report(program const&, cuda_device const&) const;
+  [[nodiscard]] std::string stuck_report(program const&, gpu::settings const&) const;
 
 private:
   std::uint32_t workers_;
@@ -38,4 +38,4 @@ private:
   std::shared_ptr<std::byte> words_; ///< kernel_state, then the progress of each worker
 };
 
-} // namespace mk::cuda
+} // namespace mk::gpu

@@ -1,11 +1,10 @@
-#include <megakernels/runtime/cuda/internal/gpu_device.hpp>
-#include <megakernels/runtime/cuda/internal/launch.hpp>
+#include <megakernels/runtime/gpu/internal/gpu_device.hpp>
 
 #include <algorithm>
 #include <new>
 #include <utility>
 
-namespace mk::cuda {
+namespace mk::gpu {
 namespace {
 
 constexpr std::uint32_t slot_count = 8;
@@ -13,18 +12,18 @@ constexpr std::uint64_t least_slot_bytes = std::uint64_t(64) << 10;
 
 } // namespace
 
-gpu_device::gpu_device(cuda_device const& settings)
-    : settings_(settings), launcher_(settings), pool_(std::make_shared<memory_pool>(settings.reserved_bytes, [this] {
+gpu_device::gpu_device(settings const& s, std::unique_ptr<driver> on)
+    : settings_(s), on_(std::move(on)), copies_(on_->memory()),
+      pool_(std::make_shared<memory_pool>(copies_, s.reserved_bytes, [this] {
         std::lock_guard const lock(mutex_);
         stop_kernel();
       })) {
-  if (settings.stuck_after < std::chrono::milliseconds(1))
-    throw device_error("cuda device: stuck_after is " + std::to_string(settings.stuck_after.count()) +
+  if (s.stuck_after < std::chrono::milliseconds(1))
+    throw device_error(on_->name() + ": stuck_after is " + std::to_string(s.stuck_after.count()) +
                        " ns, at least 1 ms");
-  if (settings.idle_after < settings.idle_after.zero())
-    throw device_error("cuda device: idle_after is " + std::to_string(settings.idle_after.count()) + " ns, at least 0");
-  expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-  words_.emplace(launcher_.workers(), pool_, copies_);
+  if (s.idle_after < s.idle_after.zero())
+    throw device_error(on_->name() + ": idle_after is " + std::to_string(s.idle_after.count()) + " ns, at least 0");
+  words_.emplace(on_->workers(), pool_, copies_);
   driver_ = std::thread([this] { drive(); });
 }
 
@@ -39,7 +38,6 @@ gpu_device::~gpu_device() {
   changed_.notify_all();
   driver_.join();
   guard([&] { stop_kernel(); });
-  (void)cudaStreamDestroy(stream_);
 }
 
 /// Runs what may fail where nothing may be thrown: a failure is kept for later calls.
@@ -62,6 +60,7 @@ void gpu_device::set_to_zero(std::byte* memory, std::uint64_t bytes) { copies_.z
 std::shared_ptr<std::byte const> gpu_device::place(std::shared_ptr<tensor const> const& value) {
   auto memory = memory_pool::take(pool_, value->size_bytes());
   copies_.to_device(memory.get(), value->data(), value->size_bytes());
+  copies_.hold_constant(memory.get(), value->size_bytes());
   return memory;
 }
 
@@ -70,9 +69,9 @@ std::uint32_t gpu_device::load(std::shared_ptr<detail::loaded_program const> loa
   if (p.list_hash != settings_.kernel->operations.hash)
     throw device_error("program '" + p.name + "' was made for another operation list than kernel '" +
                        std::string(settings_.kernel->name) + "' holds");
-  if (p.workers.size() > launcher_.workers())
-    throw device_error("program '" + p.name + "' asks for " + std::to_string(p.workers.size()) +
-                       " workers, the cuda device has " + std::to_string(launcher_.workers()) +
+  if (p.workers.size() > on_->workers())
+    throw device_error("program '" + p.name + "' asks for " + std::to_string(p.workers.size()) + " workers, the " +
+                       on_->name() + " has " + std::to_string(on_->workers()) +
                        " that can be resident at the same time");
   auto const bytes = slot_bytes_for(p, p.buffers.size());
   auto image = std::make_unique<resident_image>(std::move(loaded), pool_, copies_, settings_.first_epoch - 1);
@@ -81,7 +80,7 @@ std::uint32_t gpu_device::load(std::shared_ptr<detail::loaded_program const> loa
     changed_.wait(lock, [&] { return queue_.empty() && flights_.empty(); });
     stop_kernel();
     auto const size = std::max(least_slot_bytes, (bytes + 4095) / 4096 * 4096);
-    pinned_memory host(slot_count * size);
+    pinned_memory host(copies_, slot_count * size);
     auto slots = memory_pool::take(pool_, slot_count * size);
     host_slots_ = std::move(host);
     slots_ = std::move(slots);
@@ -104,7 +103,7 @@ void gpu_device::submit(std::unique_ptr<detail::job> submitted) {
 }
 
 void gpu_device::drive() noexcept {
-  (void)cudaSetDevice(settings_.ordinal);
+  on_->begin_thread();
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return closing_ || !queue_.empty() || !flights_.empty(); });
@@ -143,12 +142,12 @@ void gpu_device::issue(std::unique_ptr<detail::job> submitted) {
   auto const at = (number % slot_count) * slot_bytes_;
   flights_.back().job.write_slot(host_slots_.host() + at, slots_.get() + at, number);
   if (settings_.mode == run_mode::launch) {
-    expect(cudaMemcpyAsync(slots_.get() + at, host_slots_.host() + at, slot_bytes_, cudaMemcpyHostToDevice, stream_),
-           "copy of a submission");
+    on_->copy_slot(slots_.get() + at, host_slots_.host() + at, slot_bytes_);
     start_kernel(number);
     return;
   }
   words_->ring(issued_);
+  on_->notify();
   if (!running_) start_kernel(flights_.front().number);
 }
 
@@ -162,7 +161,7 @@ void gpu_device::start_kernel(std::uint32_t first_submission) {
   a.slot_count = slot_count;
   a.first_submission = first_submission;
   a.mode = resident ? mk::device::kernel_mode::resident : mk::device::kernel_mode::launch;
-  launcher_.start(a, stream_);
+  on_->start(a);
   running_ = true;
   ++starts_;
 }
@@ -171,15 +170,9 @@ void gpu_device::start_kernel(std::uint32_t first_submission) {
 void gpu_device::stop_kernel() {
   if (!running_) return;
   words_->request_exit();
-  expect(cudaStreamSynchronize(stream_), "the kernel");
+  on_->notify();
+  on_->synchronize();
   running_ = false;
-}
-
-bool gpu_device::kernel_has_ended() {
-  auto const result = cudaStreamQuery(stream_);
-  if (result == cudaErrorNotReady) return false;
-  expect(result, "the kernel");
-  return true;
 }
 
 bool gpu_device::front_is_done() {
@@ -189,14 +182,14 @@ bool gpu_device::front_is_done() {
   };
   if (done()) return true;
   if (words_->aborted()) {
-    expect(cudaStreamSynchronize(stream_), "the kernel");
+    on_->synchronize();
     throw device_error(words_->stuck_report(programs_[front.job.submitted().program]->program(), settings_));
   }
-  if (!running_ || !kernel_has_ended()) return false;
+  if (!running_ || !on_->has_ended()) return false;
   running_ = false;
   if (done()) return true;
   if (words_->aborted()) return false; // the next look reports it
-  if (settings_.mode == run_mode::launch) throw device_error("cuda device: a kernel ended without its submission");
+  if (settings_.mode == run_mode::launch) throw device_error(on_->name() + ": a kernel ended without its submission");
   start_kernel(front.number); // it had retired just before the doorbell
   return false;
 }
@@ -213,8 +206,8 @@ void gpu_device::finish_front() {
 void gpu_device::fail(std::string reason) {
   failure_ = std::move(reason);
   words_->request_exit();
-  (void)cudaStreamSynchronize(stream_);
-  (void)cudaGetLastError();
+  on_->notify();
+  on_->settle();
   running_ = false;
   bool first = true;
   for (auto const& f : flights_) {
@@ -230,7 +223,7 @@ void gpu_device::fail(std::string reason) {
 
 std::unique_ptr<detail::prepared_launch> gpu_device::prepare(std::uint32_t program) {
   std::lock_guard const lock(mutex_);
-  return std::make_unique<stream_launch>(settings_, launcher_, *programs_[program], pool_, copies_);
+  return on_->prepare(*programs_[program], pool_);
 }
 
 void gpu_device::wait_idle() {
@@ -271,4 +264,4 @@ std::vector<std::uint32_t> gpu_device::counters(std::uint32_t program) const {
   return programs_[program]->counters(copies_);
 }
 
-} // namespace mk::cuda
+} // namespace mk::gpu

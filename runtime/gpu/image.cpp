@@ -1,9 +1,9 @@
-#include <megakernels/runtime/cuda/internal/image.hpp>
+#include <megakernels/runtime/gpu/internal/image.hpp>
 
 #include <cstring>
 #include <span>
 
-namespace mk::cuda {
+namespace mk::gpu {
 namespace {
 
 /// Puts arrays one after another into one block.
@@ -63,7 +63,7 @@ node_tables nodes_of(detail::loaded_program const& loaded) {
 } // namespace
 
 resident_image::resident_image(std::shared_ptr<detail::loaded_program const> loaded,
-                               std::shared_ptr<memory_pool> const& pool, copier& copies, std::uint32_t epoch)
+                               std::shared_ptr<memory_pool> const& pool, gpu_memory& copies, std::uint32_t epoch)
     : loaded_(std::move(loaded)) {
   auto const& p = loaded_->program;
   auto const tables = nodes_of(*loaded_);
@@ -100,7 +100,7 @@ resident_image::resident_image(std::shared_ptr<detail::loaded_program const> loa
   set_epoch(copies, epoch);
 }
 
-void resident_image::set_epoch(copier& copies, std::uint32_t last) {
+void resident_image::set_epoch(gpu_memory& copies, std::uint32_t last) {
   std::vector<std::uint32_t> words;
   for (auto expected : program().counters) words.push_back(expected * last);
   words.push_back(last);
@@ -108,18 +108,18 @@ void resident_image::set_epoch(copier& copies, std::uint32_t last) {
   copies.to_device(counters_, bytes.data(), bytes.size());
 }
 
-std::vector<std::uint32_t> resident_image::counters(copier& copies) const {
+std::vector<std::uint32_t> resident_image::counters(gpu_memory& copies) const {
   std::vector<std::uint32_t> words(program().counters.size());
   auto const bytes = std::as_writable_bytes(std::span(words));
   copies.to_host(bytes.data(), counters_, bytes.size());
   return words;
 }
 
-std::uint32_t resident_image::epoch(copier& copies) const {
+std::uint32_t resident_image::epoch(gpu_memory& copies) const {
   std::uint32_t word = 0;
   copies.to_host(reinterpret_cast<std::byte*>(&word), counters_ + sizeof(word) * program().counters.size(),
                  sizeof word);
   return word;
 }
 
-} // namespace mk::cuda
+} // namespace mk::gpu

@@ -1,12 +1,12 @@
 #pragma once
 
-/// The device of a session on a GPU.
+/// The device of a session on a GPU, be it emulated.
 
-#include <megakernels/runtime/cuda/internal/image.hpp>
-#include <megakernels/runtime/cuda/internal/kernel_words.hpp>
-#include <megakernels/runtime/cuda/internal/launcher.hpp>
-#include <megakernels/runtime/cuda/internal/memory.hpp>
-#include <megakernels/runtime/cuda/internal/staging.hpp>
+#include <megakernels/runtime/gpu/internal/driver.hpp>
+#include <megakernels/runtime/gpu/internal/image.hpp>
+#include <megakernels/runtime/gpu/internal/kernel_words.hpp>
+#include <megakernels/runtime/gpu/internal/memory.hpp>
+#include <megakernels/runtime/gpu/internal/staging.hpp>
 
 #include <atomic>
 #include <condition_variable>
@@ -15,13 +15,13 @@
 #include <optional>
 #include <thread>
 
-namespace mk::cuda {
+namespace mk::gpu {
 
 /// One thread, the driver, writes slots, rings the doorbell and looks for completions. Submissions overlap: slots are
 /// written while earlier ones run.
 class gpu_device final : public detail::device {
 public:
-  explicit gpu_device(cuda_device const&);
+  gpu_device(settings const&, std::unique_ptr<driver>);
   ~gpu_device() override;
   gpu_device(gpu_device const&) = delete;
   gpu_device& operator=(gpu_device const&) = delete;
@@ -37,7 +37,7 @@ public:
   std::string failure() const override;
   std::uint32_t epoch(std::uint32_t program) const override;
   std::vector<std::uint32_t> counters(std::uint32_t program) const override;
-  bool host_reads(std::byte const* address) const override { return !is_device_memory(address); }
+  bool host_reads(std::byte const* address) const override { return !copies_.is_device_memory(address); }
   std::unique_ptr<detail::prepared_launch> prepare(std::uint32_t program) override;
   std::uint32_t kernel_starts() const override { return starts_; }
 
@@ -52,16 +52,14 @@ private:
   void start_kernel(std::uint32_t first_submission);
   void stop_kernel();
   bool front_is_done();
-  bool kernel_has_ended();
   void finish_front();
   void fail(std::string reason);
   template <class Body> void guard(Body const&);
 
-  cuda_device settings_;
-  launcher launcher_;
+  settings settings_;
+  std::unique_ptr<driver> on_;
+  gpu_memory& copies_;
   std::shared_ptr<memory_pool> pool_;
-  mutable copier copies_;
-  cudaStream_t stream_ = nullptr;
 
   std::optional<kernel_words> words_;
   pinned_memory host_slots_;
@@ -82,4 +80,4 @@ private:
   std::thread driver_;
 };
 
-} // namespace mk::cuda
+} // namespace mk::gpu

@@ -1,9 +1,9 @@
-#include <megakernels/runtime/cuda/internal/staging.hpp>
+#include <megakernels/runtime/gpu/internal/staging.hpp>
 #include <megakernels/runtime/internal/copy.hpp>
 
 #include <cstring>
 
-namespace mk::cuda {
+namespace mk::gpu {
 namespace {
 
 constexpr std::uint64_t part_alignment = 64;
@@ -40,17 +40,8 @@ template <class T> T* part(std::byte* slot, std::uint64_t at) { return reinterpr
 
 std::uint64_t slot_bytes_for(mk::program const& p, std::size_t feeds) { return layout_of(p, feeds).end; }
 
-bool is_device_memory(void const* address) {
-  cudaPointerAttributes attributes{};
-  if (cudaPointerGetAttributes(&attributes, address) != cudaSuccess) {
-    (void)cudaGetLastError();
-    return false;
-  }
-  return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
-}
-
 staged_job::staged_job(std::unique_ptr<detail::job> submitted, resident_image const& image,
-                       std::shared_ptr<memory_pool> const& pool, copier& copies)
+                       std::shared_ptr<memory_pool> const& pool, gpu_memory& copies)
     : job_(std::move(submitted)), image_(image), pool_(pool), addresses_(job_->addresses) {
   auto const& p = image.program();
   for (std::size_t b = 0; b < p.buffers.size(); ++b) {
@@ -60,8 +51,8 @@ staged_job::staged_job(std::unique_ptr<detail::job> submitted, resident_image co
     auto const& root = p.tensors[static_cast<std::size_t>(p.buffers[b].root)];
     auto const view = view_of(root.desc, job_->addresses[b], job_->live.data());
     if (kind == buffer_kind::output) {
-      addresses_[b] = stand_in_for(view);
-    } else if (view.data != nullptr && !is_device_memory(view.data)) {
+      addresses_[b] = stand_in_for(copies, view);
+    } else if (view.data != nullptr && !copies.is_device_memory(view.data)) {
       auto const bytes = detail::span_bytes_of(view);
       owners_.push_back(memory_pool::take(pool, bytes));
       addresses_[b] = owners_.back().get();
@@ -69,11 +60,11 @@ staged_job::staged_job(std::unique_ptr<detail::job> submitted, resident_image co
     }
   }
   for (auto const& feed : job_->feeds)
-    histories_.push_back(feed.history.present() ? stand_in_for(feed.history) : nullptr);
+    histories_.push_back(feed.history.present() ? stand_in_for(copies, feed.history) : nullptr);
 }
 
-std::byte* staged_job::stand_in_for(tensor_view const& to) {
-  if (to.data == nullptr || is_device_memory(to.data)) return to.data;
+std::byte* staged_job::stand_in_for(gpu_memory& copies, tensor_view const& to) {
+  if (to.data == nullptr || copies.is_device_memory(to.data)) return to.data;
   outputs_.push_back({memory_pool::take(pool_, detail::span_bytes_of(to)), to});
   return outputs_.back().memory.get();
 }
@@ -111,7 +102,7 @@ void staged_job::write_slot(std::byte* to, std::byte* slot, std::uint32_t number
   }
 }
 
-void staged_job::fetch_outputs(copier& copies) const {
+void staged_job::fetch_outputs(gpu_memory& copies) const {
   for (auto const& o : outputs_) {
     auto from = o.to;
     std::vector<std::byte> bytes(detail::span_bytes_of(o.to));
@@ -121,4 +112,4 @@ void staged_job::fetch_outputs(copier& copies) const {
   }
 }
 
-} // namespace mk::cuda
+} // namespace mk::gpu

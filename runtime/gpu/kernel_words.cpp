@@ -1,9 +1,9 @@
-#include <megakernels/runtime/cuda/internal/kernel_words.hpp>
+#include <megakernels/runtime/gpu/internal/kernel_words.hpp>
 
 #include <atomic>
 #include <cstring>
 
-namespace mk::cuda {
+namespace mk::gpu {
 namespace {
 
 std::atomic_ref<std::uint32_t> word(device::shared_word& of) { return std::atomic_ref(of.value); }
@@ -12,26 +12,27 @@ std::uint64_t nanoseconds(std::chrono::nanoseconds t) { return static_cast<std::
 
 } // namespace
 
-kernel_words::kernel_words(std::uint32_t workers, std::shared_ptr<memory_pool> const& pool, copier& copies)
-    : workers_(workers), mail_(sizeof(device::mailbox)), reports_(workers * sizeof(device::wait_report)),
+kernel_words::kernel_words(std::uint32_t workers, std::shared_ptr<memory_pool> const& pool, gpu_memory& copies)
+    : workers_(workers), mail_(copies, sizeof(device::mailbox)),
+      reports_(copies, workers * sizeof(device::wait_report)),
       words_(memory_pool::take(pool, sizeof(device::kernel_state) + workers * sizeof(device::shared_word))) {
   reset(copies);
 }
 
-void kernel_words::reset(copier& copies) {
+void kernel_words::reset(gpu_memory& copies) {
   copies.zero(words_.get(), sizeof(device::kernel_state) + workers_ * sizeof(device::shared_word));
   std::memset(mail_.host(), 0, sizeof(device::mailbox));
   std::memset(reports_.host(), 0, workers_ * sizeof(device::wait_report));
 }
 
-void kernel_words::clear_exit(copier& copies) {
+void kernel_words::clear_exit(gpu_memory& copies) {
   auto* const mail = mail_.host<device::mailbox>();
   word(mail->exited).store(0, std::memory_order_relaxed);
   word(mail->exit_request).store(0, std::memory_order_relaxed);
   copies.zero(words_.get() + offsetof(device::kernel_state, exit), sizeof(device::shared_word));
 }
 
-device::kernel_arguments kernel_words::arguments(cuda_device const& settings) const {
+device::kernel_arguments kernel_words::arguments(gpu::settings const& settings) const {
   auto* const state = reinterpret_cast<device::kernel_state*>(words_.get());
   device::kernel_arguments a{};
   a.state = state;
@@ -60,7 +61,7 @@ bool kernel_words::aborted() const {
   return word(mail_.host<device::mailbox>()->aborted).load(std::memory_order_acquire) != 0;
 }
 
-std::string kernel_words::stuck_report(program const& p, cuda_device const& settings) const {
+std::string kernel_words::stuck_report(program const& p, gpu::settings const& settings) const {
   auto const* const reports = reports_.host<device::wait_report>();
   auto const ms = std::chrono::duration_cast<std::chrono::milliseconds>(settings.stuck_after).count();
   auto text = "program '" + p.name + "' is stuck: no task has ended for " + std::to_string(ms) + " ms";
@@ -75,4 +76,4 @@ std::string kernel_words::stuck_report(program const& p, cuda_device const& sett
   return text;
 }
 
-} // namespace mk::cuda
+} // namespace mk::gpu
