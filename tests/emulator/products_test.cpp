@@ -1,0 +1,396 @@
+/// Products of a warpgroup: their sums, and the order of calls that they need.
+
+#include <megakernels/tylo/emulator/lane.hpp>
+
+#include "kit.hpp"
+#include "lane_data.hpp"
+#include "lane_kernels.hpp"
+
+#include <cmath>
+
+namespace mk::test {
+namespace {
+
+template <class T> std::span<T const> as_span(std::vector<T> const& values) { return values; }
+
+std::vector<float> contents_of(array<float> const& a) { return {a.span().begin(), a.span().end()}; }
+
+template <unsigned N> void check_product(std::uint64_t seed, bool accumulate) {
+  auto const a = whole_numbers<bf16>(64 * group_depth, 64, seed),
+             b = whole_numbers<bf16>(N * group_depth, 64, seed + 50);
+  std::vector<float> initial(64 * N);
+  for (std::size_t i = 0; i < initial.size(); ++i) initial[i] = static_cast<float>(i * 37 % 2001) - 1000;
+  for (options how; how.seed < 9; ++how.seed) {
+    array<bf16> const a_there(as_span(a)), b_there(as_span(b));
+    array<float> const sums(as_span(initial));
+    group_product_arguments const g{a_there.data(), b_there.data(), sums.data(), accumulate};
+    auto const counts =
+        launch({.threads = 128, .shared_bytes = group_product_shared}, how, [g] { group_product<N>(g); });
+    EXPECT_EQ(counts.products, 4u);
+    EXPECT_EQ(counts.copies, 0u);
+    auto const expected =
+        product_of(a, b, accumulate ? initial : std::vector<float>(initial.size()), N, group_depth, group_depth);
+    ASSERT_EQ(contents_of(sums), expected) << "seed " << how.seed;
+  }
+}
+
+TEST(emulator_products, equal_plain_loops) {
+  for (bool const accumulate : {false, true}) {
+    check_product<8>(1, accumulate);
+    check_product<64>(2, accumulate);
+  }
+}
+
+/// Where a factor of 16 columns lies, by the rules of its descriptor.
+struct placement {
+  unsigned swizzle;                     ///< mode: bits 62 and 63
+  std::uint32_t pitch, leading, stride; ///< bytes between rows, between halves of a row, between 8 rows
+};
+
+void put_factor(std::byte* shared, std::uint32_t start, placement const& p, bf16 const* from, unsigned rows) {
+  constexpr std::uint32_t keys[] = {0, 7, 3, 1};
+  for (auto i = thread_rank(); i < rows * 16; i += 128) {
+    auto const row = i / 16, column = i % 16;
+    auto const at = start + row / 8 * p.stride + row % 8 * p.pitch + column / 8 * p.leading + column % 8 * 2;
+    *reinterpret_cast<bf16*>(shared + (at ^ (at >> 7 & keys[p.swizzle]) << 4)) = from[i];
+  }
+}
+
+std::uint64_t descriptor_of(std::byte const* start, placement const& p) {
+  auto const address = emulator::shared_address(start, site::here());
+  return std::uint64_t(p.swizzle) << 62 | std::uint64_t(p.stride >> 4) << 32 | std::uint64_t(p.leading >> 4) << 16 |
+         address >> 4;
+}
+
+/// One product with as many columns, of factors that lie in any of the ways.
+template <unsigned N> void check_placement(placement const& p, std::uint32_t start_of_b) {
+  auto const a = whole_numbers<bf16>(64 * 16, 200, N), b = whole_numbers<bf16>(N * 16, 200, N + 1);
+  array<bf16> const a_there(as_span(a)), b_there(as_span(b));
+  array<float> const sums(64 * N);
+  expect_clean(
+      {.threads = 128, .shared_bytes = 65536},
+      [=, a = a_there.data(), b = b_there.data(), out = sums.data()] {
+        auto* const shared = shared_memory();
+        put_factor(shared, 0, p, a, 64);
+        put_factor(shared, start_of_b, p, b, N);
+        fence_async_proxy();
+        sync_cta();
+        accumulator<N> held;
+        auto const here = site::here();
+        emulator::fence_products(here);
+        emulator::multiply(held.values, N, descriptor_of(shared, p), descriptor_of(shared + start_of_b, p), false,
+                           here);
+        emulator::commit_products(here);
+        emulator::await_products(0, held.values, N, here);
+        for (unsigned i = 0; i < N / 2; ++i)
+          out[accumulator_row(thread_rank(), i) * N + accumulator_column(thread_rank(), i)] = held.values[i];
+      },
+      4);
+  EXPECT_EQ(contents_of(sums), product_of(a, b, std::vector<float>(64 * N), N, 16, 16)) << "mode " << p.swizzle;
+}
+
+TEST(emulator_products, factors_lie_as_their_descriptors_say) {
+  for (placement const& p : {placement{0, 16, 128, 256}, placement{0, 16, 8192, 128}, placement{1, 128, 16, 1024},
+                             placement{2, 64, 16, 512}, placement{3, 32, 16, 256}, placement{3, 32, 16, 512}}) {
+    check_placement<8>(p, 16384);
+    check_placement<24>(p, 16384);
+    check_placement<200>(p, 16384);
+    check_placement<256>(p, 16384);
+  }
+}
+
+/// Tiles of 64 rows of 64 numbers, all one, in slots of shared memory.
+constexpr unsigned slot_bytes = 8192, slots = 3;
+constexpr grid one_group{.threads = 128, .shared_bytes = slots * slot_bytes};
+
+std::byte* slot(unsigned i) { return shared_memory() + i * slot_bytes; }
+
+void fill_slots(bool fences = true) {
+  if (thread_rank() < 128)
+    for (auto i = thread_rank(); i < slots * slot_bytes / 2; i += 128)
+      reinterpret_cast<bf16*>(shared_memory())[i] = bf16(1.0f);
+  if (fences) fence_async_proxy();
+  sync_cta();
+}
+
+TEST(emulator_products, more_than_one_under_way) {
+  array<float> const out(128);
+  expect_clean(one_group, [out = out.data()] {
+    fill_slots();
+    accumulator<8> first, second;
+    for (unsigned i = 0; i < 4; ++i) first.values[i] = second.values[i] = 5.0f;
+    fence_products();
+    multiply(first, factor_of(slot(0), 0), factor_of(slot(1), 0), true);
+    commit_products();
+    multiply(second, factor_of(slot(0), 0), factor_of(slot(2), 0), true);
+    multiply(second, factor_of(slot(0), 16), factor_of(slot(2), 16), true);
+    commit_products();
+    await_products<1>(first);
+    auto const early = first.values[3];
+    await_products<0>(second);
+    out[thread_rank()] = early * 1000.0f + second.values[2];
+  });
+  EXPECT_EQ(contents_of(out), std::vector<float>(128, 21037.0f));
+}
+
+TEST(emulator_products, a_pipeline_that_waits_for_all_but_the_last) {
+  array<float> const out(128);
+  expect_clean(one_group, [out = out.data()] {
+    fill_slots();
+    accumulator<64> sums;
+    for (auto& v : sums.values) v = 0;
+    for (unsigned i = 0; i < 6; ++i) {
+      fence_products();
+      multiply(sums, factor_of(slot(0), i % 4 * 16), factor_of(slot(1 + i % 2), i % 4 * 16), i > 0);
+      commit_products();
+      await_products<1>(sums);
+    }
+    await_products<0>(sums);
+    out[thread_rank()] = sums.values[31];
+  });
+  EXPECT_EQ(contents_of(out), std::vector<float>(128, 96.0f));
+}
+
+TEST(emulator_products, two_warpgroups_go_their_own_ways) {
+  array<float> const out(256);
+  expect_clean({.threads = 256, .shared_bytes = slots * slot_bytes}, [out = out.data()] {
+    fill_slots();
+    accumulator<8> sums;
+    for (auto& v : sums.values) v = 0;
+    auto const times = 1 + thread_rank() / 128 * 2;
+    fence_products();
+    for (unsigned i = 0; i < times; ++i) multiply(sums, factor_of(slot(0), 0), factor_of(slot(1), 0), true);
+    commit_products();
+    await_products<0>(sums);
+    out[thread_rank()] = sums.values[0];
+  });
+  EXPECT_EQ(out[127], 16.0f);
+  EXPECT_EQ(out[128], 48.0f);
+}
+
+// --- faults
+
+using factors = shared_factor;
+
+/// A warpgroup whose factors are there does something wrong.
+template <class Body>
+void expect_product_fault(fault_kind kind, std::initializer_list<char const*> words, Body body, options how = {}) {
+  array<float> const out(128);
+  expect_fault(
+      kind, words, one_group,
+      [body, out = out.data()] {
+        fill_slots();
+        accumulator<8> sums;
+        for (auto& v : sums.values) v = 1;
+        body(sums, factor_of(slot(0), 0), factor_of(slot(1), 0), out);
+      },
+      how);
+}
+
+TEST(emulator_product_faults, no_fence_before_the_first) {
+  expect_product_fault(fault_kind::products, {"multiply", "fence_products", "products_test.cpp"},
+                       [](accumulator<8>& sums, factors a, factors b, float*) {
+                         multiply(sums, a, b, true);
+                         commit_products();
+                         await_products<0>(sums);
+                       });
+}
+
+TEST(emulator_product_faults, no_fence_after_sums_came_back) {
+  expect_product_fault(fault_kind::products, {"multiply", "fence_products", "products_test.cpp"},
+                       [](accumulator<8>& sums, factors a, factors b, float*) {
+                         fence_products();
+                         for (unsigned i = 0; i < 2; ++i) {
+                           multiply(sums, a, b, true);
+                           commit_products();
+                           await_products<0>(sums);
+                         }
+                       });
+}
+
+TEST(emulator_product_faults, sums_are_used_before_they_are_awaited) {
+  for (auto const when : {emulator::completion::early, emulator::completion::late}) {
+    options how;
+    how.asynchronous = when;
+    expect_product_fault(
+        fault_kind::products, {"sums of a warpgroup product", "await_products", "products_test.cpp"},
+        [](accumulator<8>& sums, factors a, factors b, float* out) {
+          fence_products();
+          multiply(sums, a, b, true);
+          commit_products();
+          out[thread_rank()] = sums.values[0];
+          await_products<0>(sums);
+        },
+        how);
+    expect_product_fault(
+        fault_kind::products, {"sums of a warpgroup product", "await_products", "products_test.cpp"},
+        [](accumulator<8>& sums, factors a, factors b, float* out) {
+          for (unsigned i = 0; i < 2; ++i) {
+            fence_products();
+            multiply(sums, a, b, true);
+            commit_products();
+          }
+          await_products<1>(sums);
+          out[thread_rank()] = sums.values[0];
+          await_products<0>(sums);
+        },
+        how);
+  }
+}
+
+TEST(emulator_product_faults, what_was_never_committed) {
+  expect_product_fault(fault_kind::products, {"await_products", "never committed", "products_test.cpp"},
+                       [](accumulator<8>& sums, factors a, factors b, float*) {
+                         fence_products();
+                         multiply(sums, a, b, true);
+                         await_products<0>(sums);
+                       });
+}
+
+TEST(emulator_product_faults, sums_that_were_moved) {
+  expect_product_fault(fault_kind::products, {"await_products", "not those of any product", "products_test.cpp"},
+                       [](accumulator<8>& sums, factors a, factors b, float*) {
+                         accumulator<8> other;
+                         fence_products();
+                         multiply(sums, a, b, true);
+                         commit_products();
+                         await_products<0>(other);
+                       });
+}
+
+TEST(emulator_product_faults, threads_end_with_products_under_way) {
+  for (auto const when : {emulator::completion::early, emulator::completion::late}) {
+    options how;
+    how.asynchronous = when;
+    expect_product_fault(
+        fault_kind::exit, {"ends before it has waited for its product from", "products_test.cpp"},
+        [](accumulator<8>& sums, factors a, factors b, float*) {
+          fence_products();
+          multiply(sums, a, b, true);
+          commit_products();
+        },
+        how);
+  }
+}
+
+TEST(emulator_product_faults, warps_are_at_different_products) {
+  expect_product_fault(fault_kind::divergence, {"warp", "warps 0", "multiply at", "products_test.cpp"},
+                       [](accumulator<8>& sums, factors a, factors b, float*) {
+                         fence_products();
+                         if (thread_rank() / 32 == 2)
+                           multiply(sums, a, b, true);
+                         else
+                           multiply(sums, a, b, true);
+                         commit_products();
+                         await_products<0>(sums);
+                       });
+  expect_product_fault(fault_kind::divergence, {"other factors than warps", "products_test.cpp"},
+                       [](accumulator<8>& sums, factors a, factors b, float*) {
+                         fence_products();
+                         multiply(sums, a, thread_rank() / 32 == 1 ? a : b, true);
+                         commit_products();
+                         await_products<0>(sums);
+                       });
+  expect_product_fault(fault_kind::divergence, {"lanes of a warp give different factors", "products_test.cpp"},
+                       [](accumulator<8>& sums, factors a, factors b, float*) {
+                         fence_products();
+                         multiply(sums, a, thread_rank() % 32 == 1 ? a : b, true);
+                         commit_products();
+                         await_products<0>(sums);
+                       });
+}
+
+TEST(emulator_product_faults, a_warp_does_not_come_to_a_product) {
+  for (unsigned missing : {0u, 3u})
+    expect_product_fault(fault_kind::divergence, {"warp", "multiply at", "products_test.cpp"},
+                         [missing](accumulator<8>& sums, factors a, factors b, float*) {
+                           if (thread_rank() / 32 == missing) return;
+                           fence_products();
+                           multiply(sums, a, b, true);
+                           commit_products();
+                           await_products<0>(sums);
+                         });
+}
+
+TEST(emulator_product_faults, fewer_than_four_warps) {
+  expect_fault(fault_kind::misuse, {"a warpgroup has four warps", "products_test.cpp"}, {.threads = 96},
+               [] { fence_products(); });
+}
+
+TEST(emulator_product_faults, factors_without_a_proxy_fence) {
+  expect_fault(fault_kind::proxy, {"a read of 32 bytes by multiply from", "fence_async_proxy", "products_test.cpp"},
+               one_group, [] {
+                 fill_slots(false);
+                 accumulator<8> sums;
+                 for (auto& v : sums.values) v = 0;
+                 fence_products();
+                 multiply(sums, factor_of(slot(0), 0), factor_of(slot(1), 0), true);
+                 commit_products();
+                 await_products<0>(sums);
+               });
+}
+
+TEST(emulator_product_faults, a_factor_is_overwritten_too_early) {
+  for (auto const when : {emulator::completion::early, emulator::completion::late}) {
+    options how;
+    how.asynchronous = when;
+    expect_product_fault(
+        fault_kind::in_flight, {"read by multiply from", "products_test.cpp"},
+        [](accumulator<8>& sums, factors a, factors b, float*) {
+          fence_products();
+          multiply(sums, a, b, true);
+          commit_products();
+          reinterpret_cast<bf16*>(slot(1))[thread_rank() / 16 * 64 + thread_rank() % 16] = bf16(0.0f);
+          await_products<0>(sums);
+        },
+        how);
+  }
+}
+
+/// A warp waits for its own part of a product alone.
+TEST(emulator_product_faults, a_factor_is_overwritten_while_another_warp_may_read_it) {
+  auto const kernel = [](bool meets) {
+    return [meets] {
+      fill_slots();
+      accumulator<8> sums;
+      for (auto& v : sums.values) v = 0;
+      fence_products();
+      multiply(sums, factor_of(slot(0), 0), factor_of(slot(1), 0), true);
+      commit_products();
+      await_products<0>(sums);
+      if (meets) sync_cta();
+      if (thread_rank() == 0) *reinterpret_cast<bf16*>(slot(1)) = bf16(0.0f);
+    };
+  };
+  expect_clean(one_group, kernel(true));
+  expect_fault(fault_kind::in_flight, {"multiply from", "products_test.cpp"}, one_group, kernel(false));
+}
+
+TEST(emulator_product_faults, descriptors) {
+  auto const fails = [](std::initializer_list<char const*> words, auto change) {
+    expect_product_fault(fault_kind::descriptor, words, [change](accumulator<8>& sums, factors a, factors b, float*) {
+      fence_products();
+      multiply(sums, a, {change(b.bits)}, true);
+      commit_products();
+      await_products<0>(sums);
+    });
+  };
+  fails({"factor b", "reserved", "products_test.cpp"}, [](std::uint64_t bits) { return bits | 1u << 14; });
+  fails({"factor b", "reserved", "products_test.cpp"},
+        [](std::uint64_t bits) { return bits | std::uint64_t(1) << 46; });
+  fails({"factor b", "base offset", "products_test.cpp"},
+        [](std::uint64_t bits) { return bits | std::uint64_t(1) << 49; });
+  fails({"row 0 of factor b", "outside of the 24576 bytes", "products_test.cpp"},
+        [](std::uint64_t bits) { return bits & ~std::uint64_t(0x3FFF); });
+  fails({"of factor b", "outside of the 24576 bytes", "products_test.cpp"},
+        [](std::uint64_t bits) { return (bits & ~std::uint64_t(0x3FFF)) | (1024 + slots * slot_bytes) >> 4; });
+}
+
+TEST(emulator_product_faults, what_is_no_shared_memory) {
+  array<std::byte> const global(1024, contents::zero, "weights");
+  expect_fault(fault_kind::bounds, {"shared_address", "'weights'", "products_test.cpp"}, one_group,
+               [global = global.data()] { (void)factor_of(global, 0); });
+}
+
+} // namespace
+} // namespace mk::test
