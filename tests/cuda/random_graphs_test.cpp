@@ -3,16 +3,14 @@
 
 #include <megakernels/kernels/full.hpp>
 
-#include "../scheduler/random_graph.hpp"
+#include "../runtime/graph_runs.hpp"
+#include "../runtime/node_check.hpp"
 #include "kit.hpp"
-#include "node_check.hpp"
 
 #include <cstdlib>
 
 namespace mk::test {
 namespace {
-
-using outputs = std::map<std::string, std::vector<std::byte>>;
 
 std::uint64_t graphs_wanted() {
   auto const* const count = std::getenv("MK_RANDOM_GRAPHS");
@@ -21,45 +19,10 @@ std::uint64_t graphs_wanted() {
 
 class cuda_random_graphs : public gpu_test {
 protected:
-  static std::shared_ptr<tensor const> constant(tensor_desc const& desc, std::vector<std::byte> const& bytes) {
-    std::vector<std::int64_t> extents;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(desc.rank); ++i) extents.push_back(desc.extents[i].capacity);
-    auto made = std::make_shared<tensor>(desc.type, extents);
-    std::copy(bytes.begin(), bytes.end(), made->data());
-    return made;
-  }
-
-  /// Lengths, values, inputs, and outputs that start as bytes FF.
-  static step step_of(kit::random_graph& of, outputs& results) {
-    step s;
-    for (std::size_t i = 0; i < of.live.size(); ++i) s.live(of.get().live_axes()[i].name, of.live[i]);
-    for (auto const& v : of.get().values()) {
-      auto const view = [&](std::vector<std::byte>& bytes) { return view_of(v.desc, bytes.data(), of.live.data()); };
-      if (v.kind == value_kind::step) s.values(v.labels.name, view(of.leaves.at(v.labels.name)));
-      if (v.kind == value_kind::input) s.bind(v.labels.name, view(of.leaves.at(v.labels.name)));
-      if (v.output.empty()) continue;
-      auto& bytes = results[v.output];
-      bytes.assign(span_bytes(v.desc), std::byte{0xFF});
-      s.bind(v.output, view(bytes));
-    }
-    return s;
-  }
-
-  /// One submission of the graph in a session that has its programs and states anew.
-  static outputs run(session& s, kit::random_graph& of, std::int64_t workers) {
-    auto const p = s.load(compile(
-        of.get(), {.workers = workers, .bytes_per_second = 1, .operations_per_second = 1e9, .task_seconds = 1e-9},
-        full_operations));
-    for (auto const& v : of.get().values()) {
-      if (v.kind == value_kind::constant) s.set_constant(v.labels.name, constant(v.desc, of.leaves.at(v.labels.name)));
-      if (v.kind != value_kind::state) continue;
-      auto const& bytes = of.leaves.at(v.labels.name);
-      EXPECT_EQ(cudaMemcpy(s.state(v.labels.name).data, bytes.data(), bytes.size(), cudaMemcpyHostToDevice),
-                cudaSuccess);
-    }
-    outputs results;
-    s.submit(p, step_of(of, results)).wait();
-    return results;
+  static run_outputs run(session& s, kit::random_graph& of, std::int64_t workers) {
+    return test::run(s, of, workers, [](tensor_view const& state, std::vector<std::byte> const& bytes) {
+      EXPECT_EQ(cudaMemcpy(state.data, bytes.data(), bytes.size(), cudaMemcpyHostToDevice), cudaSuccess);
+    });
   }
 
   static session open() {
@@ -81,7 +44,7 @@ TEST_F(cuda_random_graphs, agree_with_the_host_node_by_node_for_any_number_of_wo
     check_nodes(all.get(), all.leaves, all.live, seen, statistics);
 
     kit::random_graph some(seed);
-    outputs first;
+    run_outputs first;
     for (std::int64_t workers : {1u, 2u, 3u, 7u, multiprocessors()}) {
       auto again = open();
       auto const results = run(again, some, workers);

@@ -1,6 +1,7 @@
 #include <megakernels/tylo/emulator/internal/arena.hpp>
 #include <megakernels/tylo/emulator/internal/grid.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -26,8 +27,14 @@ std::string words_of(accessor const& by) {
   return (by.what != nullptr ? " by " + std::string(by.what) : "") + (by.at.line != 0 ? " from " + text_of(by.at) : "");
 }
 
-/// Says what is wrong with the states of the bytes.
-[[noreturn]] void report_states(std::byte const* address, std::size_t bytes, bool write, accessor const& by) {
+/// Whether one of the 8 bytes around a byte was written: what lies between the members of an object never is.
+bool may_be_padding(std::size_t offset) {
+  auto const* const around = the_arena.states + offset / 8 * 8;
+  return std::any_of(around, around + 8, [](std::uint8_t s) { return (s & written) != 0; });
+}
+
+/// Says what is wrong with the states of the bytes. Returns where an object is read and only padding was not written.
+void report_states(std::byte const* address, std::size_t bytes, bool write, bool object, accessor const& by) {
   auto& state = *launch_now;
   auto const offset = the_arena.offset_of(address);
   auto const access = words_of(bytes, write, false) + words_of(by) + " at ";
@@ -43,9 +50,10 @@ std::string words_of(accessor const& by) {
                                              (o != nullptr ? text_of(o->at) : "elsewhere") + " is going to write it");
     }
     if (write && (s & constant) != 0) state.raise(fault_kind::constant, where);
-    if (!write && (s & written) == 0) state.raise(fault_kind::unwritten, where + ", which nothing has written");
+    if (!write && (s & written) == 0 && !(object && may_be_padding(offset + i)))
+      state.raise(fault_kind::unwritten, where + ", which nothing has written");
   }
-  state.raise(fault_kind::bounds, access + name_of_address(address));
+  if (!object) state.raise(fault_kind::bounds, access + name_of_address(address));
 }
 
 constexpr std::uint64_t in_every_byte(unsigned bits) { return bits * 0x0101010101010101u; }
@@ -104,7 +112,7 @@ void check_access(void const* start, std::size_t bytes, access_kind kind, code_p
   auto* const states = the_arena.states + offset;
   auto& self = *thread_now;
   if (offset + bytes > arena_bytes || !states_allow(states, bytes, kind.write)) [[unlikely]]
-    report_states(address, bytes, kind.write, {nullptr, at});
+    report_states(address, bytes, kind.write, kind.object, {nullptr, at});
   if (is_foreign(offset, *self.home)) [[unlikely]]
     launch_now->raise(fault_kind::bounds, words_of(bytes, kind.write, kind.atomic) + " at " + name_of_address(address) +
                                               ", which is not of the cluster, at " + position_text(position, at));
@@ -127,7 +135,7 @@ void check_operation(void const* start, std::size_t bytes, bool write, agent_clo
   auto const offset = the_arena.offset_of(address);
   accessor const by{what, at};
   if (offset + bytes > arena_bytes || !states_allow(the_arena.states + offset, bytes, write))
-    report_states(address, bytes, write, by);
+    report_states(address, bytes, write, false, by);
   if (is_foreign(offset, *thread_now->home))
     launch_now->raise(fault_kind::bounds, words_of(bytes, write, false) + words_of(by) + " at " +
                                               name_of_address(address) + ", which is not of the cluster");

@@ -34,7 +34,7 @@ inline void on_access(void const* start, std::size_t bytes, bool write, bool ali
   if (aligned && reinterpret_cast<std::uintptr_t>(address) % bytes != 0) [[unlikely]]
     launch_now->raise(fault_kind::alignment, std::string("a ") + (write ? "write" : "read") + " of " +
                                                  std::to_string(bytes) + " bytes at " + name_of_address(address));
-  check_access(address, bytes, {.write = write}, position, {});
+  check_access(address, bytes, {.write = write, .object = bytes > 16}, position, {});
 }
 
 } // namespace

@@ -286,6 +286,7 @@ struct inside_emulator {
 struct access_kind {
   bool write = false;
   bool atomic = false;
+  bool object = false; ///< a whole one, with its padding
 };
 void check_access(void const* address, std::size_t bytes, access_kind, code_position, site);
 /// The same of an asynchronous operation of this clock, issued by the calling thread.

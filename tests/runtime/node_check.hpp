@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the GPU made of each node of a graph, against the host's reference on the same inputs.
+/// What a device made of each node of a graph, against the host's reference on the same inputs.
 
 #include <megakernels/ops/all.hpp>
 #include <megakernels/ops/reference/rows.hpp>
@@ -180,15 +180,15 @@ private:
       if (!std::isfinite(a[i]) || !std::isfinite(b[i])) {
         bool const same = (std::isnan(a[i]) && std::isnan(b[i])) || a[i] == b[i] ||
                           (std::isinf(a[i]) != std::isinf(b[i]) && std::abs(a[i]) + std::abs(b[i]) > 6e4);
-        ASSERT_TRUE(same) << node.name << " (" << node.op->name << "), element " << i << ": " << a[i] << " on the GPU, "
-                          << b[i] << " on the host";
+        ASSERT_TRUE(same) << node.name << " (" << node.op->name << "), element " << i << ": " << a[i]
+                          << " on the device, " << b[i] << " on the host";
         continue;
       }
       auto const bound = ulp(gpu.type, std::max(std::abs(a[i]), std::abs(b[i]))) + extra;
       auto const error = std::abs(a[i] - b[i]);
       entry.worst = std::max(entry.worst, error / bound);
       ASSERT_LE(error, bound) << node.name << " (" << node.op->name << "), element " << i << ": " << a[i]
-                              << " on the GPU, " << b[i] << " on the host";
+                              << " on the device, " << b[i] << " on the host";
     }
   }
 
