@@ -7,8 +7,8 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RECEIPT = "tests/cuda/receipt.json"
-DECIDING = re.compile(r"tylo/|ops/.*\.hpp$|runtime/(device|cuda|kernels)/|cmake/megakernels-add-kernel\.cmake$|"
-                      r"tests/(cuda|probes)/")
+DECIDING = re.compile(r"tylo/(?!emulator/)|ops/.*\.hpp$|runtime/(device|gpu|cuda|kernels)/|"
+                      r"cmake/megakernels-add-kernel\.cmake$|tests/(cuda|probes)/")
 
 
 def sources(root=ROOT):

@@ -12,10 +12,8 @@ cuda::copier& copies() {
 
 gpu_numbers::gpu_numbers(std::int64_t rows, std::int64_t columns)
     : shape_(dense(data_type::int32, extent{rows}, extent{columns})) {
-  void* memory = nullptr;
   auto const bytes = static_cast<std::uint64_t>(rows * columns) * sizeof(std::int32_t);
-  cuda::expect(cudaMalloc(&memory, bytes), "cudaMalloc");
-  memory_.reset(static_cast<std::byte*>(memory));
+  memory_ = copies().allocate(bytes);
   copies().zero(memory_.get(), bytes);
 }
 

@@ -4,6 +4,7 @@
 #include <megakernels/runtime/cuda/internal/memory.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace mk::bench {
@@ -19,7 +20,7 @@ public:
 
 private:
   tensor_desc shape_;
-  cuda::device_memory memory_;
+  std::shared_ptr<std::byte> memory_;
 };
 
 } // namespace mk::bench

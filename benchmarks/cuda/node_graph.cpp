@@ -21,7 +21,7 @@ node_graph::node_graph(std::shared_ptr<mk::detail::loaded_program const> loaded,
                        std::shared_ptr<cuda::memory_pool> const& pool, gpu::gpu_memory& copies)
     : kernels_(kernels), pool_(pool), copies_(copies), image_(std::move(loaded), pool, copies, 0),
       slot_bytes_(gpu::slot_bytes_for(image_.program(), image_.program().buffers.size())),
-      host_slot_(slot_bytes_ + sizeof(std::uint32_t)),
+      host_slot_(copies, slot_bytes_ + sizeof(std::uint32_t)),
       slot_(cuda::memory_pool::take(pool, slot_bytes_ + sizeof(std::uint32_t))) {
   upload_records(copies);
   expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");

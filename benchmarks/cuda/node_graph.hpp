@@ -3,6 +3,7 @@
 /// One step of a program as a CUDA graph: a kernel for each node, in the order of the graph, with programmatic
 /// dependent launch; then a kernel that hands values on to the next step.
 
+#include <megakernels/runtime/cuda/internal/memory.hpp>
 #include <megakernels/runtime/gpu/internal/image.hpp>
 #include <megakernels/runtime/gpu/internal/staging.hpp>
 

@@ -8,13 +8,14 @@ import unittest
 import device_hash as tool
 from gpu_receipt import state
 
-FILES = ("tylo/a.hpp", "ops/add/add.hpp", "runtime/device/ring.hpp", "runtime/cuda/open.cpp", "tests/cuda/kit.hpp",
-         "tests/probes/pairs.cu", "runtime/kernels/CMakeLists.txt", "cmake/megakernels-add-kernel.cmake")
+FILES = ("tylo/a.hpp", "ops/add/add.hpp", "runtime/device/ring.hpp", "runtime/gpu/image.cpp", "runtime/cuda/open.cpp",
+         "tests/cuda/kit.hpp", "tests/probes/pairs.cu", "runtime/kernels/CMakeLists.txt",
+         "cmake/megakernels-add-kernel.cmake")
 
 
 def make_tree(folder):
     root = pathlib.Path(folder)
-    for name in (*FILES, "ops/add/add.cpp", "runtime/session.cpp", "README.md", tool.RECEIPT):
+    for name in (*FILES, "tylo/emulator/grid.cpp", "ops/add/add.cpp", "runtime/session.cpp", "README.md", tool.RECEIPT):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(name)
     return root
@@ -37,7 +38,7 @@ class device_hash_test(unittest.TestCase):
                 (root / name).write_text("changed")
                 self.assertNotEqual(tool.device_hash(root), before, name)
                 (root / name).write_text(name)
-            for name in ("ops/add/add.cpp", "README.md", tool.RECEIPT):
+            for name in ("tylo/emulator/grid.cpp", "ops/add/add.cpp", "README.md", tool.RECEIPT):
                 (root / name).write_text("changed")
             self.assertEqual(tool.device_hash(root), before)
             shutil.move(root / FILES[0], root / "tylo/b.hpp")
