@@ -228,4 +228,58 @@ template <unsigned N> TYLO_FN void group_product(group_product_arguments const& 
     g.sums[tylo::accumulator_row(thread, i) * N + tylo::accumulator_column(thread, i)] = sums.values[i];
 }
 
+/// Where a factor of 16 columns lies, by the rules of its descriptor.
+struct placement {
+  unsigned swizzle;                     ///< mode: bits 62 and 63
+  std::uint32_t pitch, leading, stride; ///< bytes between rows, between halves of a row, between 8 rows
+};
+
+/// Modes: 0 without a swizzle, 1 of 128 bytes, 2 of 64, 3 of 32.
+inline constexpr placement placements[] = {{0, 16, 128, 256},  {0, 16, 8192, 128}, {1, 128, 16, 1024},
+                                           {1, 128, 16, 2048}, {2, 64, 16, 512},   {2, 64, 16, 1024},
+                                           {3, 32, 16, 256},   {3, 32, 16, 512}};
+
+TYLO_FN inline void put_factor(std::byte* tile, placement const& p, tylo::bf16 const* from, unsigned rows) {
+  auto const key = p.swizzle == 0 ? 0u : (1u << (4 - p.swizzle)) - 1;
+  for (auto i = tylo::thread_rank(); i < rows * 16; i += tylo::warpgroup_size) {
+    auto const row = i / 16, column = i % 16;
+    auto const at = row / 8 * p.stride + row % 8 * p.pitch + column / 8 * p.leading + column % 8 * 2;
+    *reinterpret_cast<tylo::bf16*>(tile + (at ^ (at >> 7 & key) << 4)) = from[i];
+  }
+}
+
+TYLO_FN inline tylo::shared_factor placed_factor(std::byte const* tile, placement const& p) {
+  auto const start = tylo::factor_of(tile, 0).bits & 0x3FFF;
+  return {std::uint64_t(p.swizzle) << 62 | std::uint64_t(p.stride >> 4) << 32 | std::uint64_t(p.leading >> 4) << 16 |
+          start};
+}
+
+/// One product of 16 columns of a [64, 16] and b [N, 16].
+struct placed_product_arguments {
+  tylo::bf16 const* a;
+  tylo::bf16 const* b;
+  float* sums;
+  placement where;
+};
+
+inline constexpr unsigned placed_product_shared = 32768;
+
+template <unsigned N> TYLO_FN void placed_product(placed_product_arguments const& g) {
+  auto* const a = tylo::shared_memory();
+  auto* const b = a + placed_product_shared / 2;
+  put_factor(a, g.where, g.a, 64);
+  put_factor(b, g.where, g.b, N);
+  tylo::fence_async_proxy();
+  tylo::sync_cta();
+  tylo::accumulator<N> sums;
+  for (auto& v : sums.values) v = 0;
+  tylo::fence_products();
+  tylo::multiply(sums, placed_factor(a, g.where), placed_factor(b, g.where), false);
+  tylo::commit_products();
+  tylo::await_products<0>(sums);
+  auto const thread = tylo::thread_rank();
+  for (unsigned i = 0; i < N / 2; ++i)
+    g.sums[tylo::accumulator_row(thread, i) * N + tylo::accumulator_column(thread, i)] = sums.values[i];
+}
+
 } // namespace mk::test

@@ -41,62 +41,46 @@ TEST(emulator_products, equal_plain_loops) {
   }
 }
 
-/// Where a factor of 16 columns lies, by the rules of its descriptor.
-struct placement {
-  unsigned swizzle;                     ///< mode: bits 62 and 63
-  std::uint32_t pitch, leading, stride; ///< bytes between rows, between halves of a row, between 8 rows
-};
-
-void put_factor(std::byte* shared, std::uint32_t start, placement const& p, bf16 const* from, unsigned rows) {
-  constexpr std::uint32_t keys[] = {0, 7, 3, 1};
-  for (auto i = thread_rank(); i < rows * 16; i += 128) {
-    auto const row = i / 16, column = i % 16;
-    auto const at = start + row / 8 * p.stride + row % 8 * p.pitch + column / 8 * p.leading + column % 8 * 2;
-    *reinterpret_cast<bf16*>(shared + (at ^ (at >> 7 & keys[p.swizzle]) << 4)) = from[i];
-  }
-}
-
-std::uint64_t descriptor_of(std::byte const* start, placement const& p) {
-  auto const address = emulator::shared_address(start, site::here());
-  return std::uint64_t(p.swizzle) << 62 | std::uint64_t(p.stride >> 4) << 32 | std::uint64_t(p.leading >> 4) << 16 |
-         address >> 4;
-}
-
-/// One product with as many columns, of factors that lie in any of the ways.
-template <unsigned N> void check_placement(placement const& p, std::uint32_t start_of_b) {
+/// One product of factors that lie in any of the ways.
+template <unsigned N, class Kernel> void check_placements(Kernel kernel) {
   auto const a = whole_numbers<bf16>(64 * 16, 200, N), b = whole_numbers<bf16>(N * 16, 200, N + 1);
   array<bf16> const a_there(as_span(a)), b_there(as_span(b));
-  array<float> const sums(64 * N);
-  expect_clean(
-      {.threads = 128, .shared_bytes = 65536},
-      [=, a = a_there.data(), b = b_there.data(), out = sums.data()] {
-        auto* const shared = shared_memory();
-        put_factor(shared, 0, p, a, 64);
-        put_factor(shared, start_of_b, p, b, N);
-        fence_async_proxy();
-        sync_cta();
-        accumulator<N> held;
-        auto const here = site::here();
-        emulator::fence_products(here);
-        emulator::multiply(held.values, N, descriptor_of(shared, p), descriptor_of(shared + start_of_b, p), false,
-                           here);
-        emulator::commit_products(here);
-        emulator::await_products(0, held.values, N, here);
-        for (unsigned i = 0; i < N / 2; ++i)
-          out[accumulator_row(thread_rank(), i) * N + accumulator_column(thread_rank(), i)] = held.values[i];
-      },
-      4);
-  EXPECT_EQ(contents_of(sums), product_of(a, b, std::vector<float>(64 * N), N, 16, 16)) << "mode " << p.swizzle;
+  for (auto const& where : placements) {
+    array<float> const sums(64 * N);
+    placed_product_arguments const g{a_there.data(), b_there.data(), sums.data(), where};
+    expect_clean({.threads = 128, .shared_bytes = 81920}, [g, kernel] { kernel(g); }, 4);
+    EXPECT_EQ(contents_of(sums), product_of(a, b, std::vector<float>(64 * N), N, 16, 16))
+        << "mode " << where.swizzle << ", " << where.stride << " bytes between 8 rows";
+  }
 }
 
 TEST(emulator_products, factors_lie_as_their_descriptors_say) {
-  for (placement const& p : {placement{0, 16, 128, 256}, placement{0, 16, 8192, 128}, placement{1, 128, 16, 1024},
-                             placement{2, 64, 16, 512}, placement{3, 32, 16, 256}, placement{3, 32, 16, 512}}) {
-    check_placement<8>(p, 16384);
-    check_placement<24>(p, 16384);
-    check_placement<200>(p, 16384);
-    check_placement<256>(p, 16384);
-  }
+  check_placements<8>([](placed_product_arguments const& g) { placed_product<8>(g); });
+  check_placements<64>([](placed_product_arguments const& g) { placed_product<64>(g); });
+}
+
+/// Sums of any width that the instruction has, which tylo/lane does not offer.
+template <unsigned N> void product_of_columns(placed_product_arguments const& g) {
+  auto* const a = shared_memory();
+  auto* const b = a + placed_product_shared / 2;
+  put_factor(a, g.where, g.a, 64);
+  put_factor(b, g.where, g.b, N);
+  fence_async_proxy();
+  sync_cta();
+  float sums[N / 2];
+  auto const here = site::here();
+  emulator::fence_products(here);
+  emulator::multiply(sums, N, placed_factor(a, g.where).bits, placed_factor(b, g.where).bits, false, here);
+  emulator::commit_products(here);
+  emulator::await_products(0, sums, N, here);
+  for (unsigned i = 0; i < N / 2; ++i)
+    g.sums[accumulator_row(thread_rank(), i) * N + accumulator_column(thread_rank(), i)] = sums[i];
+}
+
+TEST(emulator_products, of_any_number_of_columns) {
+  check_placements<24>([](placed_product_arguments const& g) { product_of_columns<24>(g); });
+  check_placements<104>([](placed_product_arguments const& g) { product_of_columns<104>(g); });
+  check_placements<256>([](placed_product_arguments const& g) { product_of_columns<256>(g); });
 }
 
 /// Tiles of 64 rows of 64 numbers, all one, in slots of shared memory.
