@@ -10,9 +10,9 @@ namespace tylo::emulator {
 inline constexpr unsigned matrix_rows = 16;
 inline constexpr unsigned matrix_depth = 16;
 
-/// sums(m, n) += a(m, 0) * b(0, n), then a(m, 1) * b(1, n) and so on to 15, in fp32: products of bf16 or fp16 are exact,
-/// each sum is rounded to nearest. All row-major: sums [16, columns], a [16, 16], b [16, columns]; `columns` is a
-/// multiple of 8.
+/// sums(m, n) += a(m, 0) * b(0, n), then a(m, 1) * b(1, n) and so on to 15, in fp32: products of bf16 or fp16 are
+/// exact, each sum is rounded to nearest. All row-major: sums [16, columns], a [16, 16], b [16, columns]; `columns` is
+/// a multiple of 8.
 void multiply_add(float* sums, float const* a, float const* b, unsigned columns);
 
 inline float float_of_bf16(std::uint32_t bits) { return std::bit_cast<float>(bits << 16); }
