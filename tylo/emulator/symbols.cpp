@@ -1,9 +1,11 @@
 #include <megakernels/tylo/emulator/internal/symbols.hpp>
 
 #include <cxxabi.h>
+#include <unwind.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <string_view>
 
@@ -17,14 +19,12 @@
 namespace tylo::emulator {
 namespace {
 
-constexpr std::size_t most_frames = 8;
+constexpr std::size_t most_frames = 8, most_positions = 64;
 
-/// Parts of the emulator itself, and of the C++ library, tell readers nothing.
-bool is_telling(std::string_view file) {
-  return file.find("tylo/emulator/") == file.npos && file.find("/include/c++/") == file.npos;
+/// Parts of the emulator itself, of the C++ library, and what has no debugging symbols tell readers nothing.
+bool is_telling(code_frame const& f) {
+  return !f.file.empty() && f.file.find("tylo/emulator/") == f.file.npos && f.file.find("/include/c++/") == f.file.npos;
 }
-
-#if TYLO_HAS_BACKTRACE
 
 /// A file's name with its last two folders.
 std::string_view short_path(std::string_view file) {
@@ -36,87 +36,147 @@ std::string_view short_path(std::string_view file) {
   return file.substr(at + 1);
 }
 
-/// The function's own name: no return type, arguments, template arguments and namespaces.
-std::string short_name(char const* mangled) {
-  if (mangled == nullptr) return {};
-  int status = 0;
-  auto* const demangled = abi::__cxa_demangle(mangled, nullptr, nullptr, &status);
-  std::string_view const whole(status == 0 ? demangled : mangled);
-  std::string name;
-  int depth = 0;
-  for (char const c : whole) {
-    if (c == '<' && !name.ends_with("operator")) ++depth;
-    if (depth == 0 && c == '(') break;
-    if (depth == 0) name += c;
-    if (c == '>' && depth > 0) --depth;
+#if TYLO_HAS_BACKTRACE
+
+/// Behind the bracket that closes the one at `at`.
+std::size_t after_brackets(std::string_view name, std::size_t at) {
+  std::size_t depth = 0;
+  for (; at < name.size(); ++at) {
+    auto const c = name[at];
+    if (c == '(' || c == '<' || c == '{' || c == '[') ++depth;
+    bool const arrow = c == '>' && name[at - 1] == '-';
+    if ((c == ')' || c == '>' || c == '}' || c == ']') && !arrow && --depth == 0) return at + 1;
   }
-  std::free(demangled);
-  if (auto const cut = name.find_last_of(" :"); cut != name.npos && name.find("operator") == name.npos)
-    name.erase(0, cut + 1);
+  return at;
+}
+
+/// A demangled name without the types of parameters and result, long template arguments cut.
+std::string short_name(std::string_view whole) {
+  constexpr std::size_t longest_arguments = 60;
+  constexpr std::string_view call = "operator", unnamed = "(anonymous namespace)::";
+  std::string name;
+  for (std::size_t at = 0; at < whole.size();) {
+    auto const rest = whole.substr(at);
+    auto const c = whole[at];
+    if (rest.starts_with(unnamed)) {
+      at += unnamed.size();
+    } else if (rest.starts_with(call) && (name.empty() || name.ends_with("::"))) {
+      // The signs of an operator, or the type that it converts to, up to the parameters.
+      auto const end = rest.find('(', call.size() + (rest.substr(call.size()).starts_with("()") ? 1 : 0));
+      name += rest.substr(0, end);
+      at = end == rest.npos ? whole.size() : at + end;
+    } else if (c == '<' || c == '{' || c == '[') {
+      auto const end = after_brackets(whole, at);
+      auto const text = whole.substr(at, end - at);
+      if (c == '<')
+        name += text.size() > longest_arguments ? "<...>" : text;
+      else if (c == '{')
+        name += text.starts_with("{lambda") ? "{lambda}" : text;
+      at = end;
+    } else if (c == '(') {
+      at = after_brackets(whole, at);
+      for (std::string_view const suffix : {" const", " volatile", "&&", "&"})
+        if (whole.substr(at).starts_with(suffix)) at += suffix.size();
+      if (whole.substr(at).starts_with(" [")) break; // what the compiler made of the function
+    } else {
+      if (c == ' ')
+        name.clear(); // what stood there was the result
+      else
+        name += c;
+      ++at;
+    }
+  }
   return name;
 }
 
-backtrace_state* the_state() {
-  static backtrace_state* const state = backtrace_create_state(nullptr, 1, [](void*, char const*, int) {}, nullptr);
-  return state;
+std::string name_of_function(char const* name) {
+  if (name == nullptr) return {};
+  if (!std::string_view(name).starts_with("_Z")) return name;
+  int status = 0;
+  auto* const demangled = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  auto result = demangled != nullptr ? short_name(demangled) : std::string(name);
+  std::free(demangled);
+  return result;
 }
 
-struct chain {
-  std::string text;
-  std::size_t frames = 0;
-};
+void ignore_error(void*, char const*, int) {}
 
-int add_frame(void* data, std::uintptr_t, char const* file, int line, char const* function) {
-  auto& c = *static_cast<chain*>(data);
-  if (file == nullptr || !is_telling(file) || c.frames == most_frames) return 0;
-  if (c.frames++ > 0) c.text += " < ";
-  c.text += std::string(short_path(file)) + ":" + std::to_string(line);
-  if (auto const name = short_name(function); !name.empty()) c.text += " (" + name + ")";
+int add_frame(void* to, std::uintptr_t, char const* file, int line, char const* function) {
+  if (file == nullptr && function == nullptr) return 0;
+  static_cast<std::vector<code_frame>*>(to)->push_back(
+      {.function = name_of_function(function), .file = file != nullptr ? file : "", .line = line});
   return 0;
 }
 
-void add(chain& c, code_position position) {
-  auto const address = reinterpret_cast<std::uintptr_t>(&__ehdr_start) + static_cast<std::uint32_t>(position);
-  (void)backtrace_pcinfo(the_state(), address - 1, &add_frame, [](void*, char const*, int) {}, &c);
+void take_symbol(void* to, std::uintptr_t, char const* name, std::uintptr_t, std::uintptr_t) {
+  if (name != nullptr) *static_cast<std::string*>(to) = name_of_function(name);
 }
 
 #endif
 
-std::string plain(std::vector<code_position> const& positions) {
-  std::string text;
-  for (auto const p : positions)
-    text += (text.empty() ? "program+" : " < program+") + std::to_string(static_cast<std::uint32_t>(p));
-  return text;
+std::string text_of(code_position position) {
+  char text[32];
+  (void)std::snprintf(text, sizeof text, "+0x%x", static_cast<unsigned>(position));
+  return program_invocation_short_name + std::string(text);
+}
+
+std::string text_of(code_frame const& f, code_position position) {
+  auto const place =
+      f.file.empty() ? text_of(position) : std::string(short_path(f.file)) + ":" + std::to_string(f.line);
+  return f.function.empty() ? place : place + " (" + f.function + ")";
 }
 
 } // namespace
 
-std::string describe(code_position position) { return describe(std::vector{position}); }
-
-std::string describe(std::vector<code_position> const& positions) {
+std::vector<code_frame> frames_at([[maybe_unused]] code_position position) {
+  std::vector<code_frame> frames;
 #if TYLO_HAS_BACKTRACE
   static std::mutex mutex;
   std::lock_guard const lock(mutex);
-  chain c;
-  for (auto const p : positions) add(c, p);
-  if (!c.text.empty()) return c.text;
+  static auto* const state = backtrace_create_state(nullptr, 0, &ignore_error, nullptr);
+  // The call itself lies before the address that it returns to, which may be of another line.
+  auto const call = reinterpret_cast<std::uintptr_t>(&program_start) + static_cast<std::uint32_t>(position) - 1;
+  (void)backtrace_pcinfo(state, call, &add_frame, &ignore_error, &frames);
+  // The linker's symbols name all functions in full; debugging symbols do not where a function is not exported.
+  std::string symbol;
+  (void)backtrace_syminfo(state, call, &take_symbol, &ignore_error, &symbol);
+  if (symbol.empty()) return frames;
+  if (frames.empty()) frames.emplace_back();
+  frames.back().function = symbol;
 #endif
-  return plain(positions);
+  return frames;
+}
+
+std::string describe(code_position position) { return describe(std::vector{position}); }
+
+std::string describe(std::vector<code_position> const& positions) {
+  std::string telling, all;
+  std::size_t count = 0;
+  auto const add = [](std::string& to, std::string const& frame) { to += (to.empty() ? "" : " < ") + frame; };
+  for (std::size_t i = 0; i < positions.size() && count < most_frames; ++i) {
+    auto frames = frames_at(positions[i]);
+    if (frames.empty()) frames.emplace_back();
+    for (auto const& f : frames) {
+      if (i < most_frames) add(all, text_of(f, positions[i]));
+      if (is_telling(f) && count++ < most_frames) add(telling, text_of(f, positions[i]));
+    }
+  }
+  return telling.empty() ? all : telling;
 }
 
 std::vector<code_position> call_chain() {
-  std::vector<code_position> result;
-#if TYLO_HAS_BACKTRACE
-  (void)backtrace_simple(
-      the_state(), 1,
-      [](void* data, std::uintptr_t pc) {
-        auto& positions = *static_cast<std::vector<code_position>*>(data);
-        positions.push_back(position_of(reinterpret_cast<void const*>(pc + 1)));
-        return positions.size() < 32 ? 0 : 1;
+  std::vector<code_position> positions;
+  (void)_Unwind_Backtrace(
+      [](_Unwind_Context* at, void* to) {
+        auto& chain = *static_cast<std::vector<code_position>*>(to);
+        auto const offset = _Unwind_GetIP(at) - reinterpret_cast<std::uintptr_t>(&program_start);
+        // Libraries lie elsewhere, and have no positions.
+        if (offset <= UINT32_MAX) chain.push_back(static_cast<code_position>(offset));
+        return chain.size() < most_positions ? _URC_NO_REASON : _URC_END_OF_STACK;
       },
-      [](void*, char const*, int) {}, &result);
-#endif
-  return result;
+      &positions);
+  if (!positions.empty()) positions.erase(positions.begin()); // this function itself
+  return positions;
 }
 
 } // namespace tylo::emulator
