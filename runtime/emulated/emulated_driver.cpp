@@ -14,11 +14,11 @@ namespace {
 
 class emulated_memory final : public gpu::gpu_memory {
 public:
-  std::shared_ptr<std::byte> allocate(std::uint64_t bytes) override {
+  std::shared_ptr<std::byte> allocate(std::uint64_t bytes) override { return tylo::emulator::allocate(bytes); }
+  [[nodiscard]] bool allocates_beside_kernels() const override { return true; }
+  std::shared_ptr<std::byte> allocate_pinned(std::uint64_t bytes) override {
     return tylo::emulator::allocate(bytes, tylo::emulator::contents::zero);
   }
-  [[nodiscard]] bool allocates_beside_kernels() const override { return true; }
-  std::shared_ptr<std::byte> allocate_pinned(std::uint64_t bytes) override { return allocate(bytes); }
   [[nodiscard]] std::byte* device_address(std::byte* pinned) const override { return pinned; }
   void to_device(std::byte* to, std::byte const* from, std::uint64_t bytes) override {
     tylo::emulator::copy_in(to, from, bytes);
@@ -27,9 +27,7 @@ public:
     tylo::emulator::copy_out(to, from, bytes);
   }
   void zero(std::byte* to, std::uint64_t bytes) override { tylo::emulator::set_to_zero(to, bytes); }
-  void hold_constant(std::byte const* at, std::uint64_t bytes) override {
-    tylo::emulator::mark_constant(at, bytes);
-  }
+  void hold_constant(std::byte const* at, std::uint64_t bytes) override { tylo::emulator::mark_constant(at, bytes); }
   [[nodiscard]] bool is_device_memory(void const* address) const override {
     return tylo::emulator::is_device_memory(address);
   }
@@ -51,12 +49,10 @@ public:
   [[nodiscard]] std::uint32_t workers() const override { return choice_.workers; }
 
   void copy_slot(std::byte* to, std::byte const* from, std::uint64_t bytes) override {
-    synchronize(); // the kernel before may still be reading the slot
     memory_.to_device(to, from, bytes);
   }
 
   void start(mk::device::kernel_arguments const& arguments) override {
-    synchronize();
     ended_ = false;
     running_ = std::thread([this, arguments] {
       try {
@@ -91,6 +87,9 @@ public:
     failure_ = nullptr;
   }
 
+  /// The kernel has the core for itself.
+  void rest() override { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
+  [[nodiscard]] bool queues_launches() const override { return false; }
   void notify() override {
     std::lock_guard const lock(mutex_);
     ++written_;

@@ -14,10 +14,12 @@ constexpr std::uint64_t least_slot_bytes = std::uint64_t(64) << 10;
 
 gpu_device::gpu_device(settings const& s, std::unique_ptr<driver> on)
     : settings_(s), on_(std::move(on)), copies_(on_->memory()),
-      pool_(std::make_shared<memory_pool>(copies_, s.reserved_bytes, [this] {
-        std::lock_guard const lock(mutex_);
-        stop_kernel();
-      })) {
+      pool_(std::make_shared<memory_pool>(copies_, s.reserved_bytes,
+                                          [this] {
+                                            std::lock_guard const lock(mutex_);
+                                            stop_kernel();
+                                          })),
+      one_by_one_(s.mode == run_mode::launch && !on_->queues_launches()) {
   if (s.stuck_after < std::chrono::milliseconds(1))
     throw device_error(on_->name() + ": stuck_after is " + std::to_string(s.stuck_after.count()) +
                        " ns, at least 1 ms");
@@ -109,7 +111,7 @@ void gpu_device::drive() noexcept {
     changed_.wait(lock, [&] { return closing_ || !queue_.empty() || !flights_.empty(); });
     if (closing_ && flights_.empty()) return;
     try {
-      while (!queue_.empty() && flights_.size() < slot_count) {
+      while (!queue_.empty() && flights_.size() < (one_by_one_ ? 1 : slot_count)) {
         auto next = std::move(queue_.front());
         queue_.pop_front();
         issue(std::move(next));
@@ -120,7 +122,7 @@ void gpu_device::drive() noexcept {
     }
     // Others may submit, load and look while the driver polls.
     lock.unlock();
-    std::this_thread::yield();
+    on_->rest();
     lock.lock();
   }
 }
@@ -180,7 +182,7 @@ bool gpu_device::front_is_done() {
   auto const done = [&] { // a completion that follows from an abort is seen after the abort
     return static_cast<std::int32_t>(words_->completed() - front.number) > 0 && !words_->aborted();
   };
-  if (done()) return true;
+  if (done() && !one_by_one_) return true;
   if (words_->aborted()) {
     on_->synchronize();
     throw device_error(words_->stuck_report(programs_[front.job.submitted().program]->program(), settings_));

@@ -97,6 +97,7 @@ resident_image::resident_image(std::shared_ptr<detail::loaded_program const> loa
                                     .worker_count = static_cast<std::uint32_t>(p.workers.size())};
   std::memcpy(block.bytes.data(), &image, sizeof image);
   copies.to_device(base, block.bytes.data(), block.bytes.size());
+  copies.hold_constant(base, counters);
   set_epoch(copies, epoch);
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 
 namespace mk::gpu {
 
@@ -61,6 +62,11 @@ public:
   virtual void synchronize() = 0;
   /// The same, whatever became of it.
   virtual void settle() noexcept = 0;
+  /// What the host does between two looks at a running kernel.
+  virtual void rest() { std::this_thread::yield(); }
+  /// Whether launches wait for one another by themselves. Otherwise each is started when the one before has ended, and
+  /// its submission is done no earlier: what a kernel does wrong is then found in time.
+  [[nodiscard]] virtual bool queues_launches() const { return true; }
   /// The host has written a word that a running kernel looks at.
   virtual void notify() {}
 

@@ -65,6 +65,7 @@ private:
   pinned_memory host_slots_;
   std::shared_ptr<std::byte> slots_;
   std::uint64_t slot_bytes_ = 0;
+  bool one_by_one_; ///< each submission is a launch that must end before the next
 
   /// Of all below, and of the kernel's coming and going. Who holds it may make the pool grow, which ends the kernel.
   mutable std::recursive_mutex mutex_;
