@@ -1,7 +1,7 @@
 """What pages say that examples print is what they print.
 
 A block of text follows a comment: `<!-- output: NAME -->` for all that example-NAME prints, `<!-- output: NAME N -->` for
-the N-th part, parts being separated by empty lines.
+the N-th part, parts being separated by empty lines. Examples that this build does not have are left out.
 
 outputs.py FOLDER           runs the examples in FOLDER and fails where a page says something else
 outputs.py FOLDER --write   corrects the pages
@@ -27,7 +27,8 @@ def main(folder, write):
     differing = 0
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         page = path.read_text(encoding="utf-8")
-        right = BLOCK.sub(lambda m: m.group(1) + printed(folder, m.group(2), m.group(3)) + m.group(5), page)
+        right = BLOCK.sub(lambda m: m.group(1) + printed(folder, m.group(2), m.group(3)) + m.group(5)
+                          if (folder / f"example-{m.group(2)}").is_file() else m.group(), page)
         if right == page:
             continue
         differing += 1
