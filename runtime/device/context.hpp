@@ -52,10 +52,12 @@ public:
   TYLO_FN unsigned lane() const { return thread_ % tylo::warp_size; }
 
   /// All threads of the task have arrived, and see each other's earlier writes.
-  TYLO_FN void sync() { tylo::sync_named(1, Threads); }
+  TYLO_FN void sync(tylo::site at = tylo::site::here()) { tylo::sync_named(1, Threads, at); }
 
-  TYLO_FN std::byte const* wait_span(std::uint32_t pages) { return ring_.wait_span(pages); }
-  TYLO_FN void release_span(std::uint32_t pages) { ring_.release_span(pages); }
+  TYLO_FN std::byte const* wait_span(std::uint32_t pages, tylo::site at = tylo::site::here()) {
+    return ring_.wait_span(pages, at);
+  }
+  TYLO_FN void release_span(std::uint32_t pages, tylo::site at = tylo::site::here()) { ring_.release_span(pages, at); }
 
   /// Shared memory of the task, `scratch_bytes`; contents are unspecified at its start.
   template <class T> TYLO_FN T* scratch() { return reinterpret_cast<T*>(scratch_); }

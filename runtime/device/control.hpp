@@ -66,7 +66,7 @@ private:
     begins = tylo::shuffle(begins, 0);
     tylo::sync_warp(); // what lane 0 acquired is visible to all
     if (begins == 0) {
-      if (lane_ == 0) tylo::store_release(&a_.state->exit.value, 1u);
+      if (lane_ == 0) tylo::store_relaxed(&a_.state->exit.value, 1u);
       return false;
     }
     struct alignas(16) chunk {
@@ -79,7 +79,6 @@ private:
     for (auto i = lane_; i < chunks; i += tylo::warp_size) to[i] = from[i];
     tylo::sync_warp();
     if (lane_ == 0) tylo::store_release(&a_.state->ready_steps.value, step + 1);
-    tylo::sync_warp();
     return true;
   }
 

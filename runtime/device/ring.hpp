@@ -35,8 +35,8 @@ struct ring_cursor {
   TYLO_FN bool crosses_end(std::uint32_t pages) const { return page + pages > ring_pages; }
 };
 
-TYLO_FN inline void wait(tylo::mbarrier* b, std::uint32_t parity) {
-  while (!tylo::try_wait(b, parity)) {
+TYLO_FN inline void wait(tylo::mbarrier* b, std::uint32_t parity, tylo::site at = tylo::site::here()) {
+  while (!tylo::try_wait(b, parity, at)) {
   }
 }
 
@@ -106,29 +106,29 @@ public:
   TYLO_FN ring_reader(ring_barriers* barriers, std::byte const* pages) : barriers_(barriers), pages_(pages) {}
 
   /// Waits for the next span. Several may be held; they are released in the order in which they were waited for.
-  TYLO_FN std::byte const* wait_span(std::uint32_t pages) {
+  TYLO_FN std::byte const* wait_span(std::uint32_t pages, tylo::site at = tylo::site::here()) {
     while (next_.crosses_end(pages)) {
-      wait(&barriers_->full[next_.page], next_.lap);
+      wait(&barriers_->full[next_.page], next_.lap, at);
       next_.step();
     }
     auto const* const start = pages_ + std::size_t(next_.page) * page_bytes;
     for (std::uint32_t i = 0; i < pages; ++i) {
-      wait(&barriers_->full[next_.page], next_.lap);
+      wait(&barriers_->full[next_.page], next_.lap, at);
       next_.step();
     }
     return start;
   }
 
   /// The warp is done with the oldest span that it holds, which has so many pages.
-  TYLO_FN void release_span(std::uint32_t pages) {
+  TYLO_FN void release_span(std::uint32_t pages, tylo::site at = tylo::site::here()) {
     tylo::sync_warp();
-    while (held_.crosses_end(pages)) release_page();
-    for (std::uint32_t i = 0; i < pages; ++i) release_page();
+    while (held_.crosses_end(pages)) release_page(at);
+    for (std::uint32_t i = 0; i < pages; ++i) release_page(at);
   }
 
 private:
-  TYLO_FN void release_page() {
-    if (tylo::lane_rank() == 0) tylo::arrive(&barriers_->empty[held_.page]);
+  TYLO_FN void release_page(tylo::site at) {
+    if (tylo::lane_rank() == 0) tylo::arrive(&barriers_->empty[held_.page], at);
     held_.step();
   }
 

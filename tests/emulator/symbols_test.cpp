@@ -110,13 +110,6 @@ TEST_F(symbols, cut_names) {
   EXPECT_TRUE(name_here().ends_with("::{lambda}::operator()<int>")) << name_here();
 }
 
-TEST(no_symbols, are_known_of_other_places) {
-  EXPECT_TRUE(frames_at(code_position{1}).empty());
-  EXPECT_TRUE(is_in("+0x1", describe(code_position{1})));
-  EXPECT_TRUE(is_in("+0xfffffff0", describe(code_position{0xFFFFFFF0u})));
-  EXPECT_EQ(describe(std::vector<code_position>{}), "");
-}
-
 struct chain_test {
   fiber host, self;
   std::vector<code_position> chain;

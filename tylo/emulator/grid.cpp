@@ -103,6 +103,7 @@ statistics launch_state::run() {
   launch_now = nullptr;
   thread_now = nullptr;
   if (faulted_) throw fault(fault_kind_, fault_text_);
+  if (how.on_end) how.on_end(counts);
   return counts;
 }
 
@@ -332,7 +333,15 @@ bool launch_state::pass_time() {
     return std::any_of(t->polled.begin(), t->polled.begin() + t->polled_count,
                        [](polled_word const& p) { return p.of_host; });
   };
-  if (how.idle && sleepers_.empty() && std::any_of(pollers_.begin(), pollers_.end(), asks_host)) {
+  auto const first_of = [](std::vector<thread*> const& list) {
+    auto least = ~std::uint64_t(0);
+    for (auto const* const t : list) least = std::min(least, t->wake_at);
+    return least;
+  };
+  // Time that the host can use passes as it does for the host, but for pauses of a thread.
+  constexpr std::uint64_t pause = 1000;
+  bool const pauses = first_of(sleepers_) <= now_ns + pause;
+  if (how.idle && !pauses && std::any_of(pollers_.begin(), pollers_.end(), asks_host)) {
     now_ns += static_cast<std::uint64_t>(how.idle().count());
     progress();
     for (auto* const t : pollers_)
@@ -340,10 +349,7 @@ bool launch_state::pass_time() {
     wake_due();
     return true;
   }
-  auto next = ~std::uint64_t(0);
-  for (auto const* const list : {&pollers_, &sleepers_})
-    for (auto const* const t : *list) next = std::min(next, t->wake_at);
-  now_ns = std::max(now_ns, next);
+  now_ns = std::max(now_ns, std::min(first_of(pollers_), first_of(sleepers_)));
   if (now_ns - last_progress_ns_ > static_cast<std::uint64_t>(how.patience.count()))
     raise(fault_kind::livelock,
           "for " + std::to_string((now_ns - last_progress_ns_) / 1000000) +

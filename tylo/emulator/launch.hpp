@@ -33,6 +33,23 @@ enum class completion {
   random,  ///< anywhere between
 };
 
+/// A place in the source where a kernel waits, arrives, fences, meets or commits.
+struct used_site {
+  std::string kind; ///< wait, arrive, fence, barrier, commit, acquire or release
+  std::string what; ///< the lane function
+  std::string file;
+  int line = 0;
+  std::uint64_t times = 0;
+};
+
+struct statistics {
+  std::uint64_t switches = 0;    ///< between fibers
+  std::uint64_t collectives = 0; ///< of warps
+  std::uint64_t products = 0;    ///< mma and wgmma instructions
+  std::uint64_t copies = 0;      ///< asynchronous
+  std::vector<used_site> sites;
+};
+
 struct options {
   /// 0: threads run in turn. Others: a schedule of its own with stalled warps and unfair CTAs, the same on every run.
   std::uint64_t seed = 0;
@@ -52,23 +69,8 @@ struct options {
   std::optional<std::pair<std::string, int>> deleted_site{};
   /// Whether `statistics::sites` are wanted.
   bool list_sites = false;
-};
-
-/// A place in the source where a kernel waits, arrives, fences, meets or commits.
-struct used_site {
-  std::string kind; ///< wait, arrive, fence, barrier, commit, acquire or release
-  std::string what; ///< the lane function
-  std::string file;
-  int line = 0;
-  std::uint64_t times = 0;
-};
-
-struct statistics {
-  std::uint64_t switches = 0;    ///< between fibers
-  std::uint64_t collectives = 0; ///< of warps
-  std::uint64_t products = 0;    ///< mma and wgmma instructions
-  std::uint64_t copies = 0;      ///< asynchronous
-  std::vector<used_site> sites;
+  /// Called after a launch without a fault, by the thread that ran it: for those who do not see what `launch` returns.
+  std::function<void(statistics const&)> on_end{};
 };
 
 namespace detail {

@@ -1,0 +1,227 @@
+/// Each wait, arrival, fence and barrier of the kernel and the handlers is there for a reason: without it some schedule
+/// faults or gives other numbers. Those for which that is not so are listed here with their reasons.
+
+#include <megakernels/kernels/full.hpp>
+#include <megakernels/ops/error.hpp>
+
+#include "../runtime/graph_runs.hpp"
+#include "../runtime/layer_program.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace mk::test {
+namespace {
+
+using tylo::emulator::used_site;
+
+/// A run on a device; nothing where it ended in an error.
+using scenario = std::function<std::vector<std::byte>(emulator_device)>;
+
+struct exception_site {
+  char const* file;
+  char const* line; ///< a part of it
+  char const* reason;
+};
+
+constexpr exception_site may_go_unnoticed[] = {
+    {"runtime/device/control.hpp", "load_acquire(&a_.state->steps_done.value);",
+     "what earlier kernels wrote is ordered by the start of this one"},
+    {"runtime/device/control.hpp", "load_acquire(program.epoch)",
+     "ready_steps or the start of the kernel orders the epoch"},
+    {"runtime/device/control.hpp", "store_release_system(&a_.mail->exited",
+     "the host reads it, whose accesses are not checked"},
+    {"runtime/device/control.hpp", "load_acquire_system(&a_.mail->doorbell.value)",
+     "the host writes it, whose accesses are not checked"},
+    {"runtime/device/control.hpp", "load_acquire_system(&a_.mail->exit_request.value)",
+     "the host writes it, whose accesses are not checked"},
+    {"runtime/device/ring.hpp", "wait(&barriers_->full[this_lap",
+     "it bounds the bytes in flight; at the end consumers have waited for all copies"},
+    {"ops/rope/handler.hpp", "context.sync();",
+     "the second is for heads of more than 1,024 elements, that the tests have not"},
+    {"ops/kv_append/handler.hpp", "context_.sync();",
+     "the last is for tasks of more rows than threads, that the tests have not"},
+    {"runtime/device/control.hpp", "load_acquire(&a_.state->steps_done.value) - step",
+     "no program here is ordered by it alone"},
+    {"runtime/device/control.hpp", "// what lane 0 acquired is visible to all",
+     "no program here is ordered by it alone"},
+    {"runtime/device/consumer.hpp", "store_release(&a.state->steps_done", "no program here is ordered by it alone"},
+    {"runtime/device/consumer.hpp", "store_release(&a.state->ready_steps", "no program here is ordered by it alone"},
+    {"runtime/device/consumer.hpp", "store_release(t.program->epoch",
+     "ready_steps and steps_done follow, and order it"},
+    {"runtime/device/consumer.hpp", "store_release_system(&a.mail->completed",
+     "the host reads it, whose accesses are not checked"},
+};
+
+std::string line_of(used_site const& s) {
+  std::ifstream file(s.file);
+  std::string line;
+  for (int i = 0; i < s.line; ++i) std::getline(file, line);
+  return line;
+}
+
+bool is_excepted(used_site const& s) {
+  auto const line = line_of(s);
+  return std::any_of(std::begin(may_go_unnoticed), std::end(may_go_unnoticed), [&](exception_site const& e) {
+    return s.file.ends_with(e.file) && line.find(e.line) != line.npos;
+  });
+}
+
+emulator_device plain(std::uint32_t workers) {
+  emulator_device d{.kernel = &kernels::full(), .workers = workers};
+  d.how.batched = true;
+  return d;
+}
+
+/// Weights that go round the ring more than once.
+std::vector<std::byte> run_layers(layer_program const& layer, int submissions, emulator_device d) {
+  d.workers = 2;
+  d.mode = submissions > 1 ? run_mode::resident : run_mode::launch;
+  d.idle_after = std::chrono::milliseconds(5);
+  graph g("layers");
+  auto const live = g.live("rows", layer.rows);
+  axis const w("width", layer.width), inner("inner", layer.inner);
+  auto const x = g.input("x", data_type::fp32, {live, w});
+  auto const a = build::linear(g, "up", x, g.constant("up", layer.type, {inner, w}));
+  g.output("y", build::linear(g, "down", a, g.constant("down", layer.type, {w, inner}), {.residual = x}));
+  session s(d, full_operations);
+  layer.set_constants(s);
+  auto const p = s.load(compile(
+      g, {.workers = 2, .bytes_per_second = 1, .operations_per_second = 1e9, .task_seconds = 1e-9}, full_operations));
+  std::vector<std::byte> all;
+  for (int i = 0; i < submissions; ++i) {
+    auto const y = bytes_of(layer.run(s, p, layer.rows, 1));
+    all.insert(all.end(), y.begin(), y.end());
+  }
+  return all;
+}
+
+std::vector<std::byte> run_wide_layers(emulator_device d) {
+  return run_layers({.rows = 2, .width = 1000, .inner = 250}, 1, std::move(d));
+}
+/// More submissions than the ring of them has slots.
+std::vector<std::byte> run_many_submissions(emulator_device d) {
+  return run_layers({.rows = 2, .width = 40, .inner = 24}, 20, std::move(d));
+}
+
+/// Steps that feed each other: next = arg-max of row `token` of a table.
+std::vector<std::byte> run_walk(std::int64_t workers, double task_seconds, emulator_device d) {
+  constexpr std::int64_t states = 7, runs = 4;
+  d.workers = static_cast<std::uint32_t>(workers);
+  d.mode = run_mode::resident;
+  d.idle_after = std::chrono::milliseconds(5);
+  graph g("walk");
+  auto const rows = g.live("rows", 4);
+  auto const table = g.constant("table", data_type::fp32, {{"states", states}, {"next", states}});
+  auto const x = build::embedding(g, "look", table, g.step("token", data_type::int32, {rows}));
+  g.output("next", build::sample(g, "choose", x,
+                                 {.temperature = g.step("temperature", data_type::fp32, {rows}),
+                                  .top_k = g.step("top_k", data_type::int32, {rows}),
+                                  .top_p = g.step("top_p", data_type::fp32, {rows}),
+                                  .seed = g.step("seed", data_type::int32, {rows}),
+                                  .counter = g.step("counter", data_type::int32, {rows})}));
+  auto numbers = std::make_shared<tensor>(data_type::fp32, std::initializer_list<std::int64_t>{states, states});
+  for (std::int64_t s = 0; s < states; ++s)
+    numbers->span<float>()[static_cast<std::size_t>(s * states + (3 * s + 1) % states)] = 1;
+  session s(d, full_operations);
+  s.set_constant("table", numbers);
+  auto const p = s.load(compile(
+      g, {.workers = workers, .bytes_per_second = 1, .operations_per_second = 1e9, .task_seconds = task_seconds},
+      full_operations));
+  tensor tokens(data_type::int32, {runs, 4}), next(data_type::int32, {4});
+  for (int i = 0; i < 2; ++i)
+    s.submit(p, step()
+                    .live("rows", 4)
+                    .values("token", {0, 2, 1, 3})
+                    .values("temperature", {0.0f, 0.9f, 0.0f, 0.7f})
+                    .values("top_k", {0, 3, 2, 0})
+                    .values("top_p", {1.0f, 0.9f, 0.8f, 1.0f})
+                    .values("seed", {0, 0, 1, 2})
+                    .values("counter", {5, 9, 1, 1})
+                    .bind("next", next.view())
+                    .repeat(runs)
+                    .carry("next", "token")
+                    .advance("counter", -2)
+                    .keep("token", tokens.view()))
+        .wait();
+  return bytes_of(tokens);
+}
+
+std::vector<std::byte> run_walk_in_small_tasks(emulator_device d) { return run_walk(2, 1e-9, std::move(d)); }
+std::vector<std::byte> run_walk_in_one_task(emulator_device d) { return run_walk(1, 1e9, std::move(d)); }
+
+/// A graph of many operations.
+std::vector<std::byte> run_graph(std::uint64_t seed, emulator_device d) {
+  kit::random_graph g(seed);
+  d.workers = 3;
+  session s(d, full_operations);
+  auto const results = run(s, g, 3, [](tensor_view const& state, std::vector<std::byte> const& bytes) {
+    std::memcpy(state.data, bytes.data(), bytes.size());
+  });
+  std::vector<std::byte> all;
+  for (auto const& [name, bytes] : results) all.insert(all.end(), bytes.begin(), bytes.end());
+  return all;
+}
+
+TEST(emulator_sites, nothing_that_orders_can_be_left_out_unnoticed) {
+  std::vector<scenario> scenarios{run_walk_in_small_tasks, run_walk_in_one_task, run_many_submissions, run_wide_layers};
+  for (std::uint64_t seed = 0; seed < 12; ++seed)
+    scenarios.push_back([seed](emulator_device d) { return run_graph(seed, std::move(d)); });
+
+  struct suspect {
+    used_site site;
+    std::vector<std::size_t> scenarios;
+  };
+  std::vector<suspect> suspects;
+  std::vector<std::vector<std::byte>> right;
+  for (std::size_t i = 0; i < scenarios.size(); ++i) {
+    auto d = plain(2);
+    d.how.list_sites = true;
+    d.how.on_end = [&](tylo::emulator::statistics const& all) {
+      for (auto const& site : all.sites) {
+        auto found = std::find_if(suspects.begin(), suspects.end(), [&](suspect const& s) {
+          return s.site.line == site.line && s.site.file == site.file;
+        });
+        if (found == suspects.end()) found = suspects.insert(found, {site, {}});
+        if (found->scenarios.empty() || found->scenarios.back() != i) found->scenarios.push_back(i);
+      }
+    };
+    right.push_back(scenarios[i](d));
+  }
+  EXPECT_GT(suspects.size(), 40u);
+
+  auto const outcome = [&](scenario const& of, emulator_device const& d) -> std::vector<std::byte> {
+    try {
+      return of(d);
+    } catch (device_error const&) {
+      return {};
+    }
+  };
+  std::size_t noticed_count = 0;
+  for (auto const& s : suspects) {
+    if (is_excepted(s.site)) continue;
+    bool noticed = false;
+    for (std::uint64_t seed = 0; seed < 6 && !noticed; ++seed)
+      for (std::size_t k = 0; k < std::min<std::size_t>(s.scenarios.size(), 4) && !noticed; ++k) {
+        auto d = plain(2);
+        d.how.seed = seed;
+        d.how.deleted_site = {s.site.file, s.site.line};
+        d.stuck_after = std::chrono::milliseconds(20);
+        noticed = outcome(scenarios[s.scenarios[k]], d) != right[s.scenarios[k]];
+      }
+    if (noticed) ++noticed_count;
+    EXPECT_TRUE(noticed) << s.site.kind << " (" << s.site.what << ") at " << s.site.file << ":" << s.site.line << "\n"
+                         << line_of(s.site);
+  }
+  std::printf("%zu sites, %zu of them noticed when left out\n", suspects.size(), noticed_count);
+}
+
+} // namespace
+} // namespace mk::test
