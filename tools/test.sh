@@ -33,9 +33,23 @@ run_all() {
     left_out+=("the CUDA code: there is no nvcc")
   fi
   build "$preset"
+  [[ $preset != cuda || -z ${MK_LONG:-} ]] || compile_for_other_gpus
+  # Each commit has random graphs of its own.
+  export MK_SEED=${MK_SEED:-$((16#$(git -c safe.directory='*' rev-parse --short=7 HEAD 2>/dev/null || echo 1)))}
   run_ctest "$preset" "$@"
   python3 tools/gpu_receipt.py
   summarize "$preset"
+}
+
+# The kernels are for Hopper; they must compile for those after it as well. A kernel that does not ends the command.
+compile_for_other_gpus() {
+  local architecture
+  for architecture in 100a 120a; do
+    say "compiling the kernel 'llama' for sm_$architecture"
+    "$CUDACXX" -std=c++20 --expt-relaxed-constexpr -O2 -Ibuild/cuda/include -Ibuild/cuda/runtime/kernels/llama/include \
+      -gencode "arch=compute_$architecture,code=sm_$architecture" -c build/cuda/runtime/kernels/llama/llama.cu \
+      -o /dev/null || fail "the kernel 'llama' does not compile for sm_$architecture"
+  done
 }
 
 # On a machine without a GPU it builds the programs and says how another machine runs them.
