@@ -76,12 +76,6 @@ __global__ void __launch_bounds__(stream_threads, 1)
   }
 }
 
-cuda::device_memory allocate(std::uint64_t bytes) {
-  void* memory = nullptr;
-  expect(cudaMalloc(&memory, bytes), "cudaMalloc");
-  return cuda::device_memory(static_cast<std::byte*>(memory));
-}
-
 struct free_event {
   void operator()(cudaEvent_t event) const noexcept { (void)cudaEventDestroy(event); }
 };
@@ -96,7 +90,8 @@ event make_event() {
 std::vector<double> measure_stream() {
   constexpr std::uint64_t bytes = std::uint64_t(1) << 31;
   constexpr std::uint32_t word = 0x01010101;
-  auto const data = allocate(bytes), sum = allocate(sizeof(std::uint32_t));
+  cuda::copier memory;
+  auto const data = memory.allocate(bytes), sum = memory.allocate(sizeof(std::uint32_t));
   expect(cudaMemset(data.get(), word & 0xFF, bytes), "cudaMemset");
   int multiprocessors = 0;
   expect(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0), "cudaDeviceGetAttribute");

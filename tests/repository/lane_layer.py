@@ -6,7 +6,8 @@ import re
 from repository import lines, report, sources, text
 
 # Host code may have instructions of its own; what the compiler must do to a kernel is planted in one test.
-ELSEWHERE = ("tylo/lane/", "runtime/internal/gate.hpp", "ops/reference/", "tests/machine_code/planted.cu", "tylo/emulator/")
+ELSEWHERE = ("tylo/lane/", "runtime/internal/gate.hpp", "ops/reference/", "tests/machine_code/planted.cu", "tylo/emulator/",
+             "tests/emulator/symbols_test.cpp")
 DEVICE_ONLY = re.compile(
     r"\basm\b|(?<![.\w])(threadIdx|blockIdx|blockDim|gridDim|warpSize)\b|__shared__|__sync\w+|__shfl\w*|__ballot\w*|__any_sync"
     r"|__nanosleep|__cvta_generic\w*|cuda::ptx|cuda::atomic_ref|\bsm_\d+a?\b.*asm")
