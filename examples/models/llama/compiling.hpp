@@ -11,8 +11,8 @@ namespace mk::llama {
 /// Most prompt tokens that one submission takes.
 inline constexpr std::int64_t prompt_chunk = 64;
 
-/// A device as the scheduler sees it; `workers` 0 is one for each core or multiprocessor. Throws device_error where the
-/// device is not there.
+/// A device as the scheduler sees it; `workers` 0 is one for each core or multiprocessor, 2 on the emulator. Throws
+/// device_error where the device is not there.
 machine machine_for(device_choice const&, std::int64_t workers);
 machine host_machine(std::int64_t workers);
 

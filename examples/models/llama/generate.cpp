@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
 
   return guarded("mk-generate", [&] {
     return talk(o, [&](config const& c) {
-      auto const machine = machine_for(device_of(o.device), o.workers);
+      auto const machine = machine_for(device_of(o), o.workers);
       std::vector<made_program> programs;
       for (auto const tokens : {std::int64_t(1), prompt_chunk})
         programs.push_back(compile_model(c, single_sequence(tokens, context_for(c, o)), machine));

@@ -58,7 +58,8 @@ void add_model_option(CLI::App& app, options& o) {
 }
 
 void add_worker_options(CLI::App& app, options& o) {
-  app.add_option("--workers", o.workers, "workers of the program; 0: one for each core")
+  app.add_option("--workers", o.workers,
+                 "workers of the program; 0: one for each core or multiprocessor, 2 on the emulator")
       ->check(whole_number(0, most_host_workers))
       ->capture_default_str();
   app.add_option("--context", o.context, "most tokens of prompt and answer; at most what the model knows")
@@ -114,11 +115,17 @@ std::filesystem::path model_path(std::string const& model) {
   return path;
 }
 
-device_choice device_of(std::string const& name) {
+device_choice device_of(options const& o) {
+  auto const& name = o.device;
   auto const& kernel = llama_kernel();
   bool const emulates = kernel.emulated != nullptr;
   if (name == "host") return host_device{};
-  if (name == "emulator" && emulates) return emulator_device{.kernel = &kernel, .workers = 2};
+  if (name == "emulator" && emulates) {
+    emulator_device emulated{.kernel = &kernel, .workers = o.workers == 0 ? 2 : static_cast<std::uint32_t>(o.workers)};
+    emulated.how.races = false; // a minute a token with them
+    emulated.how.batched = true;
+    return emulated;
+  }
   if (name == "cuda" && kernel.cuda != nullptr) return cuda_device{.kernel = &kernel};
   throw device_error("device '" + name + "': this build has host" + (emulates ? ", emulator" : "") +
                      (kernel.cuda != nullptr ? ", cuda" : ""));

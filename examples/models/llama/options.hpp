@@ -39,8 +39,9 @@ std::optional<int> parse(CLI::App&, int argc, char const* const* argv);
 /// The file of `--model`: a path, or "smollm2" for the file in the cache folder. Throws error where it is missing.
 std::filesystem::path model_path(std::string const& model);
 
-/// The device of `--device`. Throws device_error naming the devices of this build where it is not one of them.
-device_choice device_of(std::string const& name);
+/// The device of `--device`; an emulated one has the workers that are asked for. Throws device_error naming the devices
+/// of this build where it is not one of them.
+device_choice device_of(options const&);
 
 /// The text to answer: `--prompt-file` (- for standard input) or the argument. Throws error for none or both, where the
 /// text is empty, and where it is not text: not UTF-8, or with a zero byte.

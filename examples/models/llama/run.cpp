@@ -43,6 +43,7 @@ int main(int argc, char** argv) {
 
   return guarded("mk-run", [&] {
     auto p = read_program(path);
+    o.workers = static_cast<std::int64_t>(p.workers.size());
     auto const serves = in_file(path, [&] { return read_capacity(p.metadata); });
     return talk(o, [&](config const& model) {
       in_file(path, [&] { expect_made_for(model, p.metadata); });

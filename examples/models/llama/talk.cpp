@@ -86,7 +86,7 @@ void write_out(std::string const& text) {
 } // namespace
 
 int talk(options const& o, program_source const& source) {
-  auto const device = device_of(o.device);
+  auto const device = device_of(o);
   gguf_file const file(model_path(o.model));
   auto const model = read_config(file);
   auto const tokenizer = read_tokenizer(file, model);
