@@ -1,145 +1,230 @@
 #include <megakernels/tylo/emulator/internal/race.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace tylo::emulator {
 namespace {
 
-/// Beside the agent: how it accessed, and what stands in place of one access.
-constexpr std::uint32_t agent_bits = (1u << 24) - 1;
-constexpr std::uint32_t is_atomic = 1u << 31;
-constexpr std::uint32_t is_async = 1u << 30;
-constexpr std::uint32_t is_operation = 1u << 29; ///< of an asynchronous operation, whose name is used again
-constexpr std::uint32_t is_set = 1u << 28;       ///< of reads: `clock` is the number of a read set
-constexpr std::uint32_t is_split = 1u << 27;     ///< of the write: `clock` is the number of a split cell
-/// `position` of the last two is the base of the launch that they belong to: those of earlier ones are gone.
+/// Beside the agent of a write, and below the agents of other accesses.
+constexpr std::uint32_t is_async_write = 1u << 31;
+constexpr std::uint32_t is_async = 1;
+constexpr unsigned kind_shift = 1, agents_shift = 3;
 
-past_access made_of(access const& a) {
-  return {a.who.now,
-          static_cast<std::uint32_t>(a.who.id) | (a.atomic ? is_atomic : 0) |
-              (a.through == proxy::async ? is_async : 0) | (a.who.operation ? is_operation : 0),
-          a.position};
+/// What an access does, which is what it races with.
+enum kind : std::uint32_t { plain_write, plain_read, atomic_read, atomic_write };
+
+constexpr kind kind_of(access const& a) {
+  if (a.atomic) return a.write ? atomic_write : atomic_read;
+  return a.write ? plain_write : plain_read;
 }
 
-agent_id agent_in(std::uint32_t agent_and_flags) { return static_cast<agent_id>(agent_and_flags & agent_bits); }
+/// Kinds that are not `plain_write`, a bit each, that race with this one where nothing orders them.
+constexpr std::array<std::uint32_t, 4> racing = {1u << plain_read | 1u << atomic_read | 1u << atomic_write,
+                                                 1u << atomic_write, 0, 1u << plain_read};
+
+constexpr kind kind_in(std::uint32_t packed) { return static_cast<kind>(packed >> kind_shift & 3); }
+constexpr agent_id first_agent_in(std::uint32_t packed) {
+  return static_cast<agent_id>((packed >> agents_shift) * agents_at_once);
+}
+constexpr agent_id agent_in(past_accesses const& p, unsigned lane) {
+  return static_cast<agent_id>(static_cast<std::uint32_t>(first_agent_in(p.kind)) + lane);
+}
+
+/// Whether all of the clocks have come so far.
+bool have_all_reached(std::uint32_t const* clocks, std::uint32_t least) {
+  std::uint32_t is_less = 0;
+  for (unsigned i = 0; i < agents_at_once; i += 4)
+    is_less |= static_cast<std::uint32_t>(clocks[i] < least) | static_cast<std::uint32_t>(clocks[i + 1] < least) |
+               static_cast<std::uint32_t>(clocks[i + 2] < least) | static_cast<std::uint32_t>(clocks[i + 3] < least);
+  return is_less == 0;
+}
+
+/// In `race_cell::more`.
+constexpr std::uint32_t is_split = 1u << 31;
+
+constexpr std::size_t smallest_table = 4, largest_table_kept = 32;
+
+/// Of a table of some power of two, at least 2.
+std::size_t place_in(std::size_t table, std::uint32_t packed) {
+  return packed * 0x9E3779B9u >> (32 - std::countr_zero(table));
+}
 
 } // namespace
 
-bool race_detector::is_ordered(std::uint32_t clock, std::uint32_t agent, agent_clock const& who) const {
-  if (clock < domain_.base()) return true;
-  auto const id = agent_in(agent);
-  if (id == who.id && (!who.operation || clock == who.now)) return true;
-  return clock <= who.known[id];
+/// An access on its way through its cells.
+struct race_detector::visit {
+  explicit visit(access const& a)
+      : what(a), does(kind_of(a)), agent(static_cast<std::uint32_t>(a.who.id)), now(a.who.now),
+        written_by(agent | (a.through == proxy::async ? is_async_write : 0)),
+        packed(agent / agents_at_once << agents_shift | does << kind_shift |
+               (a.through == proxy::async ? is_async : 0)),
+        lane(1u << agent % agents_at_once), racing_kinds(racing[does]),
+        looked_at(racing_kinds | (a.through == proxy::async ? 1u << atomic_write : 0)) {}
+
+  [[nodiscard]] past_accesses made() const { return {now, packed, what.position, lane}; }
+  /// Whether the agent has done the same, or has written, since it last told others of anything. Nothing that has come
+  /// between can race with this access and not with that one.
+  [[nodiscard]] bool is_repeated(race_cell const& cell) const {
+    auto const& others = cell.others;
+    return (cell.write.clock == now && cell.write.agent == written_by) ||
+           (others.clock == now && others.kind == packed && (others.lanes & lane) != 0);
+  }
+
+  access const& what;
+  kind does;
+  std::uint32_t agent;
+  std::uint32_t now;
+  std::uint32_t written_by, packed, lane; ///< the access as `past_write` and `past_accesses` keep it
+  std::uint32_t racing_kinds, looked_at;  ///< the latter may also lack a fence
+  /// What the last words had, which was found in order.
+  past_write write_before{};
+  past_accesses others_before{};
+  conflict found;
+};
+
+bool race_detector::lacks_fence(agent_id writer, std::uint32_t clock, visit const& v) const {
+  auto const& of_cta = fences_[cta_of(writer)];
+  if (of_cta.empty()) return true;
+  auto const& clocks = of_cta[index_of(writer)];
+  auto const fence = std::lower_bound(clocks.begin(), clocks.end(), clock);
+  if (fence == clocks.end()) return true;
+  return *fence > v.what.who.known[writer] && !(static_cast<std::uint32_t>(writer) == v.agent);
 }
 
-bool race_detector::lacks_fence(past_access const& before, access const& a) const {
-  if (a.through != proxy::async || (before.agent_and_flags & is_async) != 0 || before.clock < domain_.base())
+bool race_detector::meets(past_write const& before, visit& v) const {
+  if (before.clock < domain_.base()) return false;
+  if (before.clock == v.write_before.clock && before.agent == v.write_before.agent) return false;
+  auto const agent = static_cast<agent_id>(before.agent & ~is_async_write);
+  bool const ordered = v.what.who.knows(agent, before.clock);
+  bool const mixed = v.what.through == proxy::async && (before.agent & is_async_write) == 0;
+  if (ordered && !(mixed && lacks_fence(agent, before.clock, v))) {
+    v.write_before = before;
     return false;
-  auto const id = agent_in(before.agent_and_flags);
-  auto const& fences = fences_[std::size_t(cta_of(id)) * domain_.agents_per_cta() + index_of(id)];
-  auto const known = a.who.known[id];
-  return std::none_of(fences.begin(), fences.end(), [&](std::uint32_t f) { return before.clock <= f && f <= known; });
-}
-
-bool race_detector::meets(past_access const& before, bool wrote, access const& a, conflict& c) const {
-  if (before.clock == 0) return false;
-  bool const both_atomic = a.atomic && (before.agent_and_flags & is_atomic) != 0;
-  bool const ordered = both_atomic || is_ordered(before.clock, before.agent_and_flags, a.who);
-  bool const fence_missing = ordered && wrote && lacks_fence(before, a);
-  if (ordered && !fence_missing) return false;
-  c = {.other = agent_in(before.agent_and_flags),
-       .other_wrote = wrote,
-       .other_atomic = (before.agent_and_flags & is_atomic) != 0,
-       .other_position = before.position,
-       .byte = 0,
-       .fence_missing = fence_missing};
+  }
+  v.found = {.other = agent,
+             .other_wrote = true,
+             .other_atomic = false,
+             .other_position = before.position,
+             .byte = 0,
+             .fence_missing = ordered};
   return true;
 }
 
-bool race_detector::meets_read(race_cell const& cell, access const& a, conflict& c) const {
-  if ((cell.read.agent_and_flags & is_set) == 0) return meets(cell.read, false, a, c);
-  if (static_cast<std::uint32_t>(cell.read.position) != domain_.base()) return false;
-  return any_read(sets_[cell.read.clock], [&](past_access const& read) { return meets(read, false, a, c); });
-}
-
-/// Whether `f` holds for a read of the set; some of those that it is asked about are none.
-template <class F> bool race_detector::any_read(read_set const& set, F f) const {
-  if (std::any_of(set.list.begin(), set.list.begin() + set.count, f)) return true;
-  return std::any_of(set.ctas.begin(), set.ctas.end(), [&](reads_of_cta const& reads) {
-    return std::any_of(reads.of.get(), reads.of.get() + domain_.agents_per_cta(), f);
-  });
-}
-
-bool race_detector::check_cell(race_cell& cell, access const& a, conflict& c) {
-  auto const mine = made_of(a);
-  auto const same = [&](past_access const& p) {
-    return p.clock == mine.clock && p.agent_and_flags == mine.agent_and_flags;
-  };
-  if (a.write) {
-    if (same(cell.write) && cell.read.clock == 0 && cell.read.agent_and_flags == 0) return true;
-    if (meets(cell.write, true, a, c) || meets_read(cell, a, c)) return false;
-    drop_reads(cell);
-    cell.write = mine;
+bool race_detector::meets(past_accesses const& before, visit& v) const {
+  auto const kind = kind_in(before.kind);
+  if ((v.looked_at >> kind & 1) == 0) return false;
+  auto const& last = v.others_before;
+  if (before.clock == last.clock && before.kind == last.kind && (before.lanes & ~last.lanes) == 0) return false;
+  bool const races = (v.racing_kinds >> kind & 1) != 0;
+  bool const mixed = v.what.through == proxy::async && kind == atomic_write && (before.kind & is_async) == 0;
+  auto const first = first_agent_in(before.kind);
+  auto const* const known = v.what.who.known.of_cta(cta_of(first)) + index_of(first);
+  bool const all_known = !mixed && std::popcount(before.lanes) > 4 && have_all_reached(known, before.clock);
+  for (auto lanes = all_known ? 0 : before.lanes; lanes != 0; lanes &= lanes - 1) {
+    auto const lane = static_cast<unsigned>(std::countr_zero(lanes));
+    auto const agent = agent_in(before, lane);
+    bool const ordered = before.clock <= known[lane] || v.what.who.knows(agent, before.clock);
+    if (ordered ? !(mixed && lacks_fence(agent, before.clock, v)) : !races) continue;
+    v.found = {.other = agent,
+               .other_wrote = kind == atomic_write,
+               .other_atomic = kind != plain_read,
+               .other_position = before.position,
+               .byte = 0,
+               .fence_missing = ordered};
     return true;
   }
-  if (same(cell.read)) return true;
-  if (meets(cell.write, true, a, c)) return false;
-  keep_read(cell, a);
+  v.others_before = before;
+  return false;
+}
+
+bool race_detector::meets(access_set const& set, visit& v) const {
+  return (set.kinds & v.looked_at) != 0 &&
+         std::any_of(set.slots.begin(), set.slots.end(), [&](past_accesses const& p) { return meets(p, v); });
+}
+
+inline bool race_detector::check_cell(race_cell& cell, visit& v) {
+  if (v.is_repeated(cell)) return true;
+  if (meets(cell.write, v)) return false;
+  if (is_of_this_launch(cell) && (cell.more == 0 ? meets(cell.others, v) : meets(sets_[cell.more], v))) return false;
+  keep(cell, v);
   return true;
 }
 
-void race_detector::keep_read(race_cell& cell, access const& a) {
-  auto const mine = made_of(a);
-  auto& read = cell.read;
-  bool const in_set =
-      (read.agent_and_flags & is_set) != 0 && static_cast<std::uint32_t>(read.position) == domain_.base();
-  if (in_set) return insert(sets_[read.clock], mine);
-  bool const replaces =
-      (read.agent_and_flags & is_set) != 0 || read.clock == 0 || is_ordered(read.clock, read.agent_and_flags, a.who);
-  if (replaces) {
-    read = mine;
+void race_detector::keep(race_cell& cell, visit const& v) {
+  auto& others = cell.others;
+  bool const current = is_of_this_launch(cell);
+  if (v.does == plain_write) { // all before comes before it
+    if (current && cell.more != 0) drop_set(cell.more);
+    cell = {{v.now, v.written_by, v.what.position}, 0, {}};
     return;
   }
-  auto const number = new_set();
-  insert(sets_[number], read);
-  insert(sets_[number], mine);
-  read = {number, is_set, static_cast<code_position>(domain_.base())};
-}
-
-void race_detector::insert(read_set& set, past_access const& read) {
-  if (!set.ctas.empty()) return insert_by_agent(set, read);
-  auto const end = set.list.begin() + set.count;
-  auto const found = std::find_if(set.list.begin(), end, [&](past_access const& p) {
-    return agent_in(p.agent_and_flags) == agent_in(read.agent_and_flags);
-  });
-  if (found != end) {
-    *found = read;
-  } else if (set.count < read_set::most_in_list) {
-    set.list[set.count++] = read;
+  if (current && cell.more != 0) return insert(sets_[cell.more], v);
+  auto const is_covered = [&] { // whatever races with those races with this one
+    auto const before = kind_in(others.kind);
+    if (before == atomic_write ? others.kind != v.packed || others.lanes != v.lane
+                               : before == plain_read && v.does != plain_read)
+      return false;
+    for (auto lanes = others.lanes; lanes != 0; lanes &= lanes - 1)
+      if (!v.what.who.knows(agent_in(others, static_cast<unsigned>(std::countr_zero(lanes))), others.clock))
+        return false;
+    return true;
+  };
+  if (current && others.clock == v.now && others.kind == v.packed && others.position == v.what.position) {
+    others.lanes |= v.lane;
+  } else if (!current || is_covered()) {
+    others = v.made();
+    cell.more = 0;
   } else {
-    for (auto const& p : set.list) insert_by_agent(set, p);
-    set.count = 0;
-    insert_by_agent(set, read);
+    cell.more = new_set();
+    insert(sets_[cell.more], others);
+    insert(sets_[cell.more], v);
+    others = {domain_.base(), 0, {}, 0};
   }
 }
 
-void race_detector::insert_by_agent(read_set& set, past_access const& read) {
-  auto const id = agent_in(read.agent_and_flags);
-  auto const found = std::find_if(set.ctas.begin(), set.ctas.end(), [&](auto const& r) { return r.cta == cta_of(id); });
-  if (found != set.ctas.end()) {
-    found->of[index_of(id)] = read;
-    return;
+/// In place of what the agent did before.
+void race_detector::insert(access_set& set, visit const& v) {
+  past_accesses* place = nullptr;
+  auto const last = set.slots.size() - 1;
+  for (auto i = place_in(set.slots.size(), v.packed); set.slots[i].kind != 0; i = (i + 1) & last) {
+    auto& p = set.slots[i];
+    if (p.kind != v.packed) continue;
+    if ((p.lanes & v.lane) != 0) {
+      if (p.clock == v.now) return;
+      if (v.what.who.knows(v.what.who.id, p.clock)) p.lanes &= ~v.lane;
+    }
+    if (p.lanes == 0 ? place == nullptr : p.clock == v.now && p.position == v.what.position) place = &p;
   }
-  if (unused_reads_.empty()) unused_reads_.push_back(std::make_unique<past_access[]>(domain_.agents_per_cta()));
-  set.ctas.push_back({cta_of(id), std::move(unused_reads_.back())});
-  unused_reads_.pop_back();
-  set.ctas.back().of[index_of(id)] = read;
+  if (place == nullptr)
+    insert(set, v.made());
+  else if (place->lanes == 0)
+    *place = v.made();
+  else
+    place->lanes |= v.lane;
+}
+
+void race_detector::insert(access_set& set, past_accesses const& p) {
+  if (4 * (set.used + 1) > 3 * set.slots.size()) {
+    auto const before = std::exchange(set.slots, {});
+    auto const live = std::count_if(before.begin(), before.end(), [](auto const& b) { return b.lanes != 0; });
+    set.slots.resize(std::bit_ceil(std::max(smallest_table, 2 * static_cast<std::size_t>(live + 1))));
+    set.used = 0;
+    for (auto const& b : before)
+      if (b.lanes != 0) insert(set, b);
+  }
+  auto i = place_in(set.slots.size(), p.kind);
+  while (set.slots[i].kind != 0) i = (i + 1) & (set.slots.size() - 1);
+  set.slots[i] = p;
+  set.kinds |= 1u << kind_in(p.kind);
+  ++set.used;
 }
 
 std::uint32_t race_detector::new_set() {
+  if (sets_.empty()) sets_.emplace_back(); // number 0 is none
   if (unused_sets_.empty()) {
-    sets_.emplace_back();
+    sets_.emplace_back().slots.resize(smallest_table);
     return static_cast<std::uint32_t>(sets_.size() - 1);
   }
   auto const number = unused_sets_.back();
@@ -147,63 +232,67 @@ std::uint32_t race_detector::new_set() {
   return number;
 }
 
-void race_detector::drop_reads(race_cell& cell) {
-  auto& read = cell.read;
-  if ((read.agent_and_flags & is_set) != 0 && static_cast<std::uint32_t>(read.position) == domain_.base()) {
-    for (auto& reads : sets_[read.clock].ctas) {
-      std::fill_n(reads.of.get(), domain_.agents_per_cta(), past_access{});
-      unused_reads_.push_back(std::move(reads.of));
-    }
-    sets_[read.clock].ctas.clear();
-    sets_[read.clock].count = 0;
-    unused_sets_.push_back(read.clock);
-  }
-  read = {};
+void race_detector::drop_set(std::uint32_t number) {
+  auto& set = sets_[number];
+  if (set.slots.size() > largest_table_kept)
+    set.slots = std::vector<past_accesses>(smallest_table);
+  else
+    std::fill(set.slots.begin(), set.slots.end(), past_accesses{});
+  set.used = 0;
+  set.kinds = 0;
+  unused_sets_.push_back(number);
 }
 
 /// The cells of a word's bytes, each with the word's history if it has none of its own yet.
 race_detector::split_cell& race_detector::split(race_cell& cell) {
-  auto& write = cell.write;
-  if ((write.agent_and_flags & is_split) != 0) {
-    if (static_cast<std::uint32_t>(write.position) == domain_.base()) return splits_[write.clock];
-    cell = {};
+  bool const current = is_of_this_launch(cell);
+  if (current && (cell.more & is_split) != 0) return splits_[cell.more & ~is_split];
+  if (unused_splits_.empty()) {
+    unused_splits_.push_back(static_cast<std::uint32_t>(splits_.size()));
+    splits_.emplace_back();
   }
-  auto& bytes = splits_.emplace_back();
+  auto const number = unused_splits_.back();
+  unused_splits_.pop_back();
+  auto& bytes = splits_[number];
+  if (!current) {
+    cell.more = 0;
+    cell.others = {};
+  }
   bytes.fill(cell);
-  if ((cell.read.agent_and_flags & is_set) != 0) {
-    bool const present = static_cast<std::uint32_t>(cell.read.position) == domain_.base();
-    for (auto& byte : bytes) byte.read = {};
-    for (auto& byte : bytes) {
-      if (!present) continue;
-      auto const number = new_set();
-      (void)any_read(sets_[cell.read.clock], [&](past_access const& read) {
-        if (read.clock != 0) insert(sets_[number], read);
-        return false;
-      });
-      byte.read = {number, is_set, static_cast<code_position>(domain_.base())};
+  if (cell.more != 0)
+    for (std::size_t i = 1; i < bytes.size(); ++i) {
+      bytes[i].more = new_set();
+      sets_[bytes[i].more] = sets_[cell.more];
     }
-    drop_reads(cell);
-  }
-  write = {static_cast<std::uint32_t>(splits_.size() - 1), is_split, static_cast<code_position>(domain_.base())};
+  cell = {{}, is_split | number, {domain_.base(), 0, {}, 0}};
   return bytes;
 }
 
+/// A part of a word, or one that has been accessed in parts.
+bool race_detector::check_bytes(race_cell& cell, std::size_t first, std::size_t count, visit& v, std::size_t& wrong) {
+  if (v.is_repeated(cell)) return true;
+  auto& bytes = split(cell);
+  for (std::size_t i = 0; i < count; ++i)
+    if (!check_cell(bytes[first + i], v)) {
+      wrong = i;
+      return false;
+    }
+  if (v.does == plain_write && count == bytes.size()) { // the word is one again
+    unused_splits_.push_back(cell.more & ~is_split);
+    cell = bytes[0];
+  }
+  return true;
+}
+
 std::optional<conflict> race_detector::check(race_cell* cells, std::size_t first, std::size_t bytes, access const& a) {
-  conflict c;
+  visit v(a);
   for (std::size_t done = 0; done < bytes; ++cells) {
     auto const count = std::min(4 - first, bytes - done);
-    if (count == 4 && (cells->write.agent_and_flags & is_split) == 0) {
-      if (!check_cell(*cells, a, c)) {
-        c.byte = done;
-        return c;
-      }
-    } else {
-      auto& of_bytes = split(*cells);
-      for (std::size_t i = 0; i < count; ++i)
-        if (!check_cell(of_bytes[first + i], a, c)) {
-          c.byte = done + i;
-          return c;
-        }
+    std::size_t wrong = 0;
+    if (!(count == 4 && (cells->more & is_split) == 0 ? check_cell(*cells, v)
+                                                      : check_bytes(*cells, first, count, v, wrong))) {
+      v.found.byte = done + wrong;
+      return v.found;
     }
     done += count;
     first = 0;
@@ -212,9 +301,9 @@ std::optional<conflict> race_detector::check(race_cell* cells, std::size_t first
 }
 
 void race_detector::fenced(agent_clock& who) {
-  auto& fences = fences_[std::size_t(cta_of(who.id)) * domain_.agents_per_cta() + index_of(who.id)];
-  std::shift_right(fences.begin(), fences.end(), 1);
-  fences.front() = who.now;
+  auto& of_cta = fences_[cta_of(who.id)];
+  if (of_cta.empty()) of_cta.resize(domain_.agents_per_cta());
+  of_cta[index_of(who.id)].push_back(who.now);
   domain_.advance(who);
 }
 

@@ -17,6 +17,8 @@ namespace tylo::emulator {
 enum class agent_id : std::uint32_t {};
 inline constexpr unsigned agent_index_bits = 11;
 inline constexpr std::uint32_t most_agents_per_cta = 1u << agent_index_bits;
+/// Agents of a CTA that are looked at together: a warp, or as many engines.
+inline constexpr std::uint32_t agents_at_once = 32;
 
 constexpr agent_id agent_of(std::uint32_t cta, std::uint32_t index) {
   return static_cast<agent_id>(cta << agent_index_bits | index);
@@ -28,16 +30,33 @@ class clock_domain;
 
 namespace detail {
 
-/// The clocks of all agents of one CTA.
-struct clock_chunk {
+/// The clocks of all agents of one CTA, which lie behind it.
+struct alignas(16) clock_chunk {
   std::uint32_t references = 0;
-  std::uint32_t* values = nullptr;
+  std::uint32_t version = 0; ///< each is at least those of the CTA with a smaller one; 0: none is known
+
+  [[nodiscard]] std::uint32_t* values() { return reinterpret_cast<std::uint32_t*>(this + 1); }
 };
 
+/// The chunks of all CTAs, which lie behind it.
 struct clock_object {
-  std::uint32_t references = 0;
-  clock_domain* domain = nullptr;
-  clock_chunk** chunks = nullptr; ///< of each CTA
+  clock_domain* domain;
+  std::size_t references = 0;
+
+  [[nodiscard]] clock_chunk** chunks() { return reinterpret_cast<clock_chunk**>(this + 1); }
+};
+
+/// Blocks of one size. They end with the pool.
+class block_pool {
+public:
+  explicit block_pool(std::size_t bytes) : bytes_((bytes + 15) / 16 * 16) {}
+  void* take();
+  void give(void* block) { unused_.push_back(block); }
+
+private:
+  std::size_t bytes_;
+  std::vector<std::unique_ptr<std::byte[]>> memory_;
+  std::vector<void*> unused_;
 };
 
 } // namespace detail
@@ -55,7 +74,9 @@ public:
   }
   ~clock_ref() { drop(); }
 
-  std::uint32_t operator[](agent_id id) const { return object_->chunks[cta_of(id)]->values[index_of(id)]; }
+  std::uint32_t operator[](agent_id id) const { return of_cta(cta_of(id))[index_of(id)]; }
+  /// Of all agents of a CTA, up to a multiple of `agents_at_once`.
+  [[nodiscard]] std::uint32_t const* of_cta(std::uint32_t cta) const { return object_->chunks()[cta]->values(); }
   explicit operator bool() const { return object_ != nullptr; }
   friend bool operator==(clock_ref const& a, clock_ref const& b) { return a.object_ == b.object_; }
   [[nodiscard]] detail::clock_object* object() const { return object_; }
@@ -75,6 +96,11 @@ struct agent_clock {
   std::uint32_t now = 0;
   clock_ref known;
   bool operation = false; ///< an asynchronous one: its names are used again for others
+
+  /// Whether what the agent did at that clock came before what this one does now.
+  [[nodiscard]] bool knows(agent_id agent, std::uint32_t clock) const {
+    return clock <= known[agent] || (agent == id && (!operation || clock == now));
+  }
 };
 
 /// What has been released into something that others acquire from: a phase of a barrier, a word.
@@ -129,26 +155,31 @@ public:
 
 private:
   friend class clock_ref;
-  detail::clock_chunk* new_chunk();
-  detail::clock_object* new_object();
-  void drop(detail::clock_chunk*);
-  void drop(detail::clock_object*);
-  void add(gathering&, clock_ref const& known, agent_id, std::uint32_t now);
-  detail::clock_chunk* join(detail::clock_chunk*, detail::clock_chunk*);
-
   struct remembered {
     clock_ref a, b, result;
   };
+
+  detail::clock_chunk* new_chunk();
+  /// With a share of each chunk of another.
+  detail::clock_object* new_object(detail::clock_object&);
+  void drop(detail::clock_chunk*);
+  void drop(detail::clock_object*);
+  clock_ref new_join(clock_ref const&, clock_ref const&);
+  void raise(clock_ref&, clock_ref const& original, agent_id, std::uint32_t now);
+  unsigned compare(detail::clock_chunk&, detail::clock_chunk&) const;
+  void give_version(std::uint32_t cta, detail::clock_chunk&);
+  remembered& memory_of(clock_ref const&, clock_ref const&);
 
   std::uint32_t ctas_;
   std::uint32_t agents_;
   std::uint32_t base_;
   std::uint32_t largest_;
-  std::vector<std::unique_ptr<std::byte[]>> memory_;
-  std::vector<detail::clock_chunk*> unused_chunks_;
-  std::vector<detail::clock_object*> unused_objects_;
+  detail::block_pool chunks_;
+  detail::block_pool objects_;
   clock_ref initial_;
   std::array<remembered, 16> memory_of_joins_;
+  std::vector<detail::clock_chunk*> newest_; ///< of each CTA, by version
+  std::vector<std::uint8_t> less_; ///< of each CTA, while joining: whether a clock of the first, of the second is
   std::vector<std::uint32_t> operations_; ///< clocks of the names of operations
 };
 

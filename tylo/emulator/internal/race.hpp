@@ -1,8 +1,9 @@
 #pragma once
 
-/// Accesses to memory that nothing orders. For each word the last write, and the reads since, are kept with their
-/// clocks; an access is compared with those. Flanagan and Freund, FastTrack (2009). Of atomic accesses to a word that
-/// nothing orders among themselves only the last counts.
+/// Accesses to memory that nothing orders. For each word the last ordinary write is kept, and of all agents their last
+/// reads and atomic accesses since, with their clocks; an access is compared with those. As in Flanagan and Freund,
+/// FastTrack (2009), to which atomic accesses, bytes and proxies are added. No access is forgotten that a later one
+/// could race with.
 
 #include <megakernels/tylo/emulator/internal/clock.hpp>
 #include <megakernels/tylo/emulator/internal/symbols.hpp>
@@ -11,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -39,23 +39,31 @@ struct conflict {
   bool fence_missing; ///< it is ordered, but for a proxy fence
 };
 
-/// An access that happened: of an agent at a clock. Clock 0: none.
-struct past_access {
+/// The last write that was not atomic. Clock 0: none.
+struct past_write {
   std::uint32_t clock;
-  std::uint32_t agent_and_flags;
+  std::uint32_t agent; ///< and a bit for the async proxy
   code_position position;
+};
+
+/// Reads or atomic accesses of one kind, of a warp's worth of agents, at one clock and place.
+struct past_accesses {
+  std::uint32_t clock;
+  std::uint32_t kind; ///< and the agents' number divided by 32. 0: none
+  code_position position;
+  std::uint32_t lanes; ///< which of the agents; 0: none any more
 };
 
 /// History of an aligned word of 4 bytes. Zero where there is none.
 struct race_cell {
-  past_access write;
-  past_access read;
+  past_write write;
+  std::uint32_t more;   ///< 0; or the number of a set that holds the accesses since; or of the cells of each byte
+  past_accesses others; ///< since the write. Beside `more` only its clock means something: it tells the launch
 };
 
 class race_detector {
 public:
-  explicit race_detector(clock_domain& domain)
-      : domain_(domain), fences_(std::size_t(domain.ctas()) * domain.agents_per_cta()) {}
+  explicit race_detector(clock_domain& domain) : domain_(domain), fences_(domain.ctas()) {}
 
   /// Compares an access with all before it, and keeps it. `cells` is that of the word with the first byte, which is
   /// byte `first` of it.
@@ -65,41 +73,35 @@ public:
   void fenced(agent_clock&);
 
 private:
-  static constexpr std::size_t fences_kept = 8;
-
-  /// Reads that nothing orders: of each agent the last. A few in a list, more by agent.
-  struct reads_of_cta {
-    std::uint32_t cta = 0;
-    std::unique_ptr<past_access[]> of; ///< by index
-  };
-  struct read_set {
-    static constexpr std::uint32_t most_in_list = 12;
-    std::array<past_access, most_in_list> list;
-    std::uint32_t count = 0;
-    std::vector<reads_of_cta> ctas;
+  /// A hash table by kind and agents.
+  struct access_set {
+    std::vector<past_accesses> slots;
+    std::size_t used = 0;
+    std::uint32_t kinds = 0; ///< that it has ever held, a bit each
   };
   using split_cell = std::array<race_cell, 4>; ///< of each byte of a word
+  struct visit;
 
-  bool check_cell(race_cell&, access const&, conflict&);
-  bool meets_write(race_cell const&, access const&, conflict&) const;
-  bool meets_read(race_cell const&, access const&, conflict&) const;
-  bool meets(past_access const&, bool wrote, access const&, conflict&) const;
-  bool is_ordered(std::uint32_t clock, std::uint32_t agent, agent_clock const&) const;
-  bool lacks_fence(past_access const&, access const&) const;
-  void keep_read(race_cell&, access const&);
-  void insert(read_set&, past_access const&);
-  void insert_by_agent(read_set&, past_access const&);
-  template <class F> bool any_read(read_set const&, F) const;
+  bool check_cell(race_cell&, visit&);
+  bool check_bytes(race_cell&, std::size_t first, std::size_t count, visit&, std::size_t& wrong);
+  bool meets(past_write const&, visit&) const;
+  bool meets(past_accesses const&, visit&) const;
+  bool meets(access_set const&, visit&) const;
+  bool lacks_fence(agent_id, std::uint32_t clock, visit const&) const;
+  void keep(race_cell&, visit const&);
+  void insert(access_set&, visit const&);
+  static void insert(access_set&, past_accesses const&);
   std::uint32_t new_set();
-  void drop_reads(race_cell&);
+  void drop_set(std::uint32_t number);
   split_cell& split(race_cell&);
+  bool is_of_this_launch(race_cell const& cell) const { return cell.others.clock >= domain_.base(); }
 
   clock_domain& domain_;
-  std::vector<std::array<std::uint32_t, fences_kept>> fences_; ///< of each agent, the last first
-  std::deque<read_set> sets_;
+  std::vector<std::vector<std::vector<std::uint32_t>>> fences_; ///< of each CTA and agent: their clocks
+  std::vector<access_set> sets_;
   std::vector<std::uint32_t> unused_sets_;
-  std::vector<std::unique_ptr<past_access[]>> unused_reads_;
   std::deque<split_cell> splits_;
+  std::vector<std::uint32_t> unused_splits_;
 };
 
 } // namespace tylo::emulator
