@@ -48,19 +48,21 @@ std::uint64_t mixed(std::uint64_t x) { // splitmix64
 
 } // namespace
 
+shared_slots_of_launch::shared_slots_of_launch(std::size_t ctas) : count(ctas), first(take_shared_slots(ctas)) {}
+shared_slots_of_launch::~shared_slots_of_launch() { give_shared_slots(first, count); }
+
 launch_state::launch_state(grid const& g, options const& o, void (*entry)(void*), void const* arguments,
                            std::size_t bytes)
-    : shape((expect_possible(g), g)), how(o), when(when_by(o)), clocks(g.ctas, g.threads + engines), races(clocks),
-      check_races(o.races), entry_(entry),
+    : shape((expect_possible(g), g)), how(o), when(when_by(o)), slots(g.ctas), clocks(g.ctas, g.threads + engines),
+      races(clocks), check_races(o.races), entry_(entry),
       arguments_(static_cast<std::byte const*>(arguments), static_cast<std::byte const*>(arguments) + bytes),
       work_(std::size_t(g.ctas) * engines), random_(mixed(o.seed)),
       deleted_line_(o.deleted_site ? o.deleted_site->second : 0) {
-  first_slot_ = take_shared_slots(g.ctas);
   cluster_barriers.resize(g.ctas / g.cluster);
   for (unsigned c = 0; c < g.ctas; ++c) {
     auto& of = ctas.emplace_back();
     of.rank = c;
-    of.slot = first_slot_ + c;
+    of.slot = slots.first + c;
     of.shared = the_arena.memory + shared_offset(of.slot);
     std::memset(the_arena.states + shared_offset(of.slot), allocated, g.shared_bytes);
     of.barriers.resize(named_barriers);
@@ -88,7 +90,6 @@ launch_state::~launch_state() {
   for (auto const& c : ctas) {
     std::memset(the_arena.states + shared_offset(c.slot), 0, shape.shared_bytes);
   }
-  give_shared_slots(first_slot_, shape.ctas);
 }
 
 statistics launch_state::run() {
@@ -228,7 +229,7 @@ std::uint64_t launch_state::start(char const* what, site at, agent_clock const& 
                       .what = what,
                       .at = at,
                       .home = target_bytes > 0 && target >= global_bytes
-                                  ? &ctas[(target - global_bytes) / shared_pitch - first_slot_]
+                                  ? &ctas[(target - global_bytes) / shared_pitch - slots.first]
                                   : thread_now->home,
                       .clock = clock,
                       .carry_out = std::move(carry_out),

@@ -164,6 +164,18 @@ struct engine_work {
   site at{"", 0};
 };
 
+/// Slots of shared memory, for as long as a launch may use them. They are given back after the clocks of the launch
+/// have ended, so that those of whoever takes them next are later.
+struct shared_slots_of_launch {
+  explicit shared_slots_of_launch(std::size_t ctas);
+  ~shared_slots_of_launch();
+  shared_slots_of_launch(shared_slots_of_launch const&) = delete;
+  shared_slots_of_launch& operator=(shared_slots_of_launch const&) = delete;
+
+  std::size_t count;
+  std::size_t first;
+};
+
 class launch_state {
 public:
   launch_state(grid const&, options const&, void (*entry)(void*), void const* arguments, std::size_t bytes);
@@ -179,6 +191,7 @@ public:
   completion when; ///< asynchronous operations are carried out
   std::uint64_t now_ns = 1;
 
+  shared_slots_of_launch slots;
   clock_domain clocks;
   race_detector races;
   bool check_races;
@@ -261,7 +274,6 @@ private:
   std::uint64_t random_ = 0;
   std::uint64_t picks_until_redraw_ = 0;
   int deleted_line_ = 0;
-  std::size_t first_slot_ = 0;
   bool faulted_ = false;
   fault_kind fault_kind_{};
   std::string fault_text_;
