@@ -43,17 +43,20 @@ inline step step_of(kit::random_graph& of, run_outputs& results) {
   return s;
 }
 
+/// Constants and states of the graph; `set_state(state, bytes)` writes memory of the device.
+template <class F> void set_leaves(session& s, kit::random_graph& of, F set_state) {
+  for (auto const& v : of.get().values()) {
+    if (v.kind == value_kind::constant) s.set_constant(v.labels.name, constant(v.desc, of.leaves.at(v.labels.name)));
+    if (v.kind == value_kind::state) set_state(s.state(v.labels.name), of.leaves.at(v.labels.name));
+  }
+}
+
 /// One submission of the graph in a session that has its programs and states anew.
-/// `set_state(state, bytes)` writes memory of the device.
 template <class F> run_outputs run(session& s, kit::random_graph& of, std::int64_t workers, F set_state) {
   auto const p = s.load(
       compile(of.get(), {.workers = workers, .bytes_per_second = 1, .operations_per_second = 1e9, .task_seconds = 1e-9},
               full_operations));
-  for (auto const& v : of.get().values()) {
-    if (v.kind == value_kind::constant) s.set_constant(v.labels.name, constant(v.desc, of.leaves.at(v.labels.name)));
-    if (v.kind != value_kind::state) continue;
-    set_state(s.state(v.labels.name), of.leaves.at(v.labels.name));
-  }
+  set_leaves(s, of, set_state);
   run_outputs results;
   s.submit(p, step_of(of, results)).wait();
   return results;

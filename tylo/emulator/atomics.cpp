@@ -36,8 +36,7 @@ void check_word(void const* address, std::size_t bytes, bool written, site at) {
 /// The order that is left where the site is to be left out.
 order order_at(order o, char const* what, site at) {
   if (o == order::relaxed) return o;
-  launch_now->used(acquires(o) ? "acquire" : "release", what, at);
-  return launch_now->deleted(at) ? order::relaxed : o;
+  return launch_now->leaves_out(acquires(o) ? "acquire" : "release", what, at) ? order::relaxed : o;
 }
 
 void acquire(void const* word) {

@@ -28,8 +28,7 @@ void end_meeting(meeting& m, bool self_waits) {
 void meet(unsigned number, unsigned threads, char const* what, bool waits, site at) {
   inside_emulator const inside;
   auto& state = *launch_now;
-  state.used("barrier", what, at);
-  if (state.deleted(at)) return;
+  if (state.leaves_out("barrier", what, at)) return;
   begin_step();
   auto& self = *thread_now;
   auto& home = *self.home;
@@ -77,8 +76,7 @@ void arrive_named(unsigned barrier, unsigned threads, site at) { meet(barrier, t
 void sync_cluster(site at) {
   inside_emulator const inside;
   auto& state = *launch_now;
-  state.used("barrier", "sync_cluster", at);
-  if (state.deleted(at)) return;
+  if (state.leaves_out("barrier", "sync_cluster", at)) return;
   begin_step();
   auto& self = *thread_now;
   auto& m = state.cluster_barriers[self.home->rank / state.shape.cluster];
@@ -95,21 +93,19 @@ void* peer_address(void* mine, unsigned rank, site at) {
   inside_emulator const inside;
   auto& state = *launch_now;
   auto const& home = *thread_now->home;
-  auto const within = the_arena.offset_of(mine) - shared_offset(home.slot);
-  if (within >= state.shape.shared_bytes)
+  if (!is_own_shared(mine))
     state.raise(fault_kind::bounds,
                 "peer_address at " + text_of(at) + " of " + name_of_address(mine) + ", which is not of this CTA");
   if (rank >= state.shape.cluster)
     state.raise(fault_kind::misuse, "peer_address at " + text_of(at) + " of CTA " + std::to_string(rank) +
                                         " of a cluster of " + std::to_string(state.shape.cluster));
-  return state.ctas[home.rank / state.shape.cluster * state.shape.cluster + rank].shared + within;
+  return state.ctas[home.rank / state.shape.cluster * state.shape.cluster + rank].shared + offset_in_shared(mine, home);
 }
 
 void fence_async_proxy(site at) {
   inside_emulator const inside;
   auto& state = *launch_now;
-  state.used("fence", "fence_async_proxy", at);
-  if (state.deleted(at)) return;
+  if (state.leaves_out("fence", "fence_async_proxy", at)) return;
   begin_step();
   state.races.fenced(thread_now->clock);
 }

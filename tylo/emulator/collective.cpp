@@ -116,8 +116,7 @@ std::byte* shared_memory() { return thread_now->home->shared; }
 
 void sync_warp(site at) {
   inside_emulator const inside;
-  launch_now->used("barrier", "sync_warp", at);
-  if (launch_now->deleted(at)) return;
+  if (launch_now->leaves_out("barrier", "sync_warp", at)) return;
   collective("sync_warp", false, at, nullptr, &carry_out_sync);
 }
 

@@ -27,8 +27,7 @@ void expect_multiple(void const* address, std::size_t of, char const* what, site
 }
 
 void expect_own_shared(void const* address, char const* what, site at) {
-  auto const within = the_arena.offset_of(address) - shared_offset(thread_now->home->slot);
-  if (within >= launch_now->shape.shared_bytes)
+  if (!is_own_shared(address))
     launch_now->raise(fault_kind::bounds,
                       place_of(what, at) + name_of_address(address) + " is not in shared memory of the CTA");
 }
@@ -51,15 +50,10 @@ void expect_bulk(void const* shared, void const* global, unsigned bytes, char co
 /// The barrier, as one of CTA `home` that the copy engine knows of.
 mbarrier_state& published_mbarrier(void const* word, cta const& home, char const* what, site at) {
   auto& state = *launch_now;
-  auto& m = mbarrier_at(word, what, at);
+  auto& m = known_mbarrier(word, what, at);
   if (m.offset - shared_offset(home.slot) >= shared_pitch)
     state.raise(fault_kind::misuse, place_of(what, at) + "the mbarrier at " + name_of_address(word) +
                                         " is not in the CTA that the bytes go to");
-  auto const& clock = thread_now->clock;
-  if (state.check_races && m.made != clock.id && clock.known[m.made] < m.made_at)
-    state.raise(fault_kind::race, place_of(what, at) +
-                                      "nothing orders it after the initialisation of the mbarrier at " +
-                                      name_of_address(word) + " by " + state.name_of_agent(m.made));
   if (!state.ctas[cta_of(m.made)].threads[index_of(m.made)]->published)
     state.raise(fault_kind::proxy, place_of(what, at) + "the mbarrier at " + name_of_address(word) +
                                        " was initialised by " + state.name_of_agent(m.made) +
@@ -67,10 +61,9 @@ mbarrier_state& published_mbarrier(void const* word, cta const& home, char const
   return m;
 }
 
-std::uint64_t start(char const* what, site at, agent_clock const& clock, void* to, std::size_t bytes,
-                    std::function<void()> carry_out) {
+std::uint64_t start(char const* what, site at, void* to, std::size_t bytes, std::function<void()> carry_out) {
   ++launch_now->counts.copies;
-  return launch_now->start(what, at, clock, the_arena.offset_of(to), bytes, std::move(carry_out));
+  return launch_now->start(what, at, the_arena.offset_of(to), bytes, std::move(carry_out));
 }
 
 /// Lets the calling thread know of operations that have been carried out.
@@ -84,14 +77,6 @@ public:
 private:
   gathering all_;
 };
-
-/// Notes a commit or wait; false where it is to be left out.
-bool begin(char const* kind, char const* what, site at) {
-  launch_now->used(kind, what, at);
-  if (launch_now->deleted(at)) return false;
-  begin_step();
-  return true;
-}
 
 template <class Groups> std::size_t all_but(Groups const& groups, unsigned pending) {
   return groups.size() > pending ? groups.size() - pending : 0;
@@ -109,7 +94,7 @@ void bulk_load(void* to, void const* from, unsigned bytes, void* done, site at) 
   auto const clock = launch_now->clock_of_operation(home, what, at);
   check_operation(from, bytes, false, clock, what, at);
   check_operation(to, bytes, true, clock, what, at);
-  start(what, at, clock, to, bytes, [=, &barrier] {
+  start(what, at, to, bytes, [=, &barrier] {
     std::memcpy(to, from, bytes);
     complete_bytes(barrier, bytes, clock);
   });
@@ -143,7 +128,7 @@ void bulk_load_multicast(void* to, void const* from, unsigned bytes, void* done,
   check_operation(from, bytes, false, clock, what, at);
   for (auto const& t : targets) check_operation(t.to, bytes, true, clock, what, at);
   for (auto const& t : targets)
-    start(what, at, clock, t.to, bytes, [=] {
+    start(what, at, t.to, bytes, [=] {
       std::memcpy(t.to, from, bytes);
       complete_bytes(*t.barrier, bytes, clock);
     });
@@ -159,19 +144,21 @@ void bulk_store(void* to, void const* from, unsigned bytes, site at) {
   auto const writer = launch_now->clock_of_operation(*self.home, what, at);
   check_operation(from, bytes, false, reader, what, at);
   check_operation(to, bytes, true, writer, what, at);
-  auto const number = start(what, at, writer, to, bytes, [=] { std::memcpy(to, from, bytes); });
+  auto const number = start(what, at, to, bytes, [=] { std::memcpy(to, from, bytes); });
   self.bulk_open.push_back({number, reader, writer, to, bytes, at});
 }
 
 void commit_bulk_stores(site at) {
   inside_emulator const inside;
-  if (!begin("commit", "commit_bulk_stores", at)) return;
+  if (launch_now->leaves_out("commit", "commit_bulk_stores", at)) return;
+  begin_step();
   thread_now->bulk_groups.push_back(std::exchange(thread_now->bulk_open, {}));
 }
 
 void await_bulk_stores(unsigned pending, bool is_written, site at) {
   inside_emulator const inside;
-  if (!begin("wait", is_written ? "await_bulk_stores" : "await_bulk_stores_read", at)) return;
+  if (launch_now->leaves_out("wait", is_written ? "await_bulk_stores" : "await_bulk_stores_read", at)) return;
+  begin_step();
   auto& groups = thread_now->bulk_groups;
   auto const count = all_but(groups, pending);
   learning learned;
@@ -214,7 +201,7 @@ void copy_async(void* to, void const* from, unsigned bytes, unsigned from_bytes,
     check_operation(from, from_bytes, false, clock, what, at, proxy::generic);
   }
   check_operation(to, bytes, true, clock, what, at, proxy::generic);
-  auto const number = start(what, at, clock, to, bytes, [=] {
+  auto const number = start(what, at, to, bytes, [=] {
     std::memcpy(to, from, from_bytes);
     std::memset(static_cast<std::byte*>(to) + from_bytes, 0, bytes - from_bytes);
   });
@@ -223,14 +210,16 @@ void copy_async(void* to, void const* from, unsigned bytes, unsigned from_bytes,
 
 void commit_copies(site at) {
   inside_emulator const inside;
-  if (!begin("commit", "commit_copies", at)) return;
+  if (launch_now->leaves_out("commit", "commit_copies", at)) return;
+  begin_step();
   thread_now->cp_groups.push_back(std::exchange(thread_now->cp_open, {}));
 }
 
 void await_copies(unsigned pending, site at) {
   inside_emulator const inside;
   auto const position = position_of(__builtin_return_address(0));
-  if (!begin("wait", "await_copies", at)) return;
+  if (launch_now->leaves_out("wait", "await_copies", at)) return;
+  begin_step();
   auto& groups = thread_now->cp_groups;
   auto const end = groups.begin() + static_cast<std::ptrdiff_t>(all_but(groups, pending));
   learning learned;
@@ -323,7 +312,8 @@ struct box_copy {
 void acquire_tensor_map(void const* map, site at) {
   constexpr auto what = "acquire_tensor_map";
   inside_emulator const inside;
-  if (!begin("fence", what, at)) return;
+  if (launch_now->leaves_out("fence", what, at)) return;
+  begin_step();
   expect_multiple(map, 64, what, at);
   check_access(map, sizeof(tensor_map), {}, {}, at);
   auto& maps = thread_now->maps;
@@ -359,7 +349,7 @@ void tensor_load(void* to, void const* map, std::int32_t const* first, unsigned 
   auto const bytes = copy.bytes();
   auto const touched = (bytes + span - 1) / span * span;
   check_operation(to, touched, true, clock, what, at);
-  start(what, at, clock, to, touched, [=, &barrier] {
+  start(what, at, to, touched, [=, &barrier] {
     copy.carry_out(static_cast<std::byte*>(to));
     complete_bytes(barrier, bytes, clock);
   });

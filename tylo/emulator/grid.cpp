@@ -46,6 +46,13 @@ std::uint64_t mixed(std::uint64_t x) { // splitmix64
   return x ^ (x >> 31);
 }
 
+/// Whether the operation is going to write its target.
+void set_arriving(operation const& o, bool is) {
+  auto* const states = the_arena.states + o.target;
+  for (std::size_t i = 0; i < o.target_bytes; ++i)
+    states[i] = static_cast<std::uint8_t>(is ? states[i] | arriving : states[i] & ~arriving);
+}
+
 } // namespace
 
 shared_slots_of_launch::shared_slots_of_launch(std::size_t ctas) : count(ctas), first(take_shared_slots(ctas)) {}
@@ -84,19 +91,15 @@ launch_state::launch_state(grid const& g, options const& o, void (*entry)(void*)
 }
 
 launch_state::~launch_state() {
-  for (auto const& o : pending_) // of a launch that failed
-    for (std::size_t i = 0; i < o.target_bytes; ++i)
-      the_arena.states[o.target + i] &= static_cast<std::uint8_t>(~arriving);
-  for (auto const& c : ctas) {
-    std::memset(the_arena.states + shared_offset(c.slot), 0, shape.shared_bytes);
-  }
+  for (auto const& o : pending_) set_arriving(o, false); // of a launch that failed
+  for (auto const& c : ctas) std::memset(the_arena.states + shared_offset(c.slot), 0, shape.shared_bytes);
 }
 
 statistics launch_state::run() {
   fiber_set stacks(std::size_t(shape.ctas) * shape.threads);
   std::size_t next = 0;
   for (auto& c : ctas)
-    for (auto& t : c.threads) stacks.make(next++, t->context, &launch_state::enter, t.get());
+    for (auto& t : c.threads) stacks.make(next++, t->context, &launch_state::enter, nullptr);
   launch_now = this;
   auto* const first = pick();
   thread_now = first;
@@ -109,9 +112,8 @@ statistics launch_state::run() {
 }
 
 // The address sanitizer would keep `own` elsewhere than on the fiber's stack.
-[[gnu::no_sanitize_address]] void launch_state::enter(void* of) {
+[[gnu::no_sanitize_address]] void launch_state::enter(void*) {
   auto& state = *launch_now;
-  (void)of;
   alignas(16) std::byte own[1024]; // as on a GPU: a copy in the thread's own memory
   std::memcpy(own, state.arguments_.data(), state.arguments_.size());
   armed_thread = thread_now;
@@ -218,8 +220,8 @@ void launch_state::redraw_favours() {
   }
 }
 
-std::uint64_t launch_state::start(char const* what, site at, agent_clock const& clock, std::size_t target,
-                                  std::size_t target_bytes, std::function<void()> carry_out) {
+std::uint64_t launch_state::start(char const* what, site at, std::size_t target, std::size_t target_bytes,
+                                  std::function<void()> carry_out) {
   progress();
   auto const number = next_operation_++;
   if (when == completion::early) {
@@ -232,24 +234,18 @@ std::uint64_t launch_state::start(char const* what, site at, agent_clock const& 
                       .home = target_bytes > 0 && target >= global_bytes
                                   ? &ctas[(target - global_bytes) / shared_pitch - slots.first]
                                   : thread_now->home,
-                      .clock = clock,
                       .carry_out = std::move(carry_out),
                       .target = target,
                       .target_bytes = target_bytes});
-  for (std::size_t i = 0; i < target_bytes; ++i) the_arena.states[target + i] |= arriving;
+  set_arriving(pending_.back(), true);
   return number;
-}
-
-bool launch_state::is_pending(std::uint64_t number) const {
-  return std::any_of(pending_.begin(), pending_.end(), [&](operation const& o) { return o.number == number; });
 }
 
 void launch_state::carry_out(std::size_t index) {
   auto const at = pending_.begin() + static_cast<std::ptrdiff_t>(index);
   auto const o = std::move(*at);
   pending_.erase(at);
-  for (std::size_t i = 0; i < o.target_bytes; ++i)
-    the_arena.states[o.target + i] &= static_cast<std::uint8_t>(~arriving);
+  set_arriving(o, false);
   progress();
   o.carry_out();
 }
@@ -303,14 +299,9 @@ void launch_state::changed(void const* address) {
   std::erase_if(pollers_, [&](thread* t) {
     bool const looks = std::any_of(t->polled.begin(), t->polled.begin() + t->polled_count,
                                    [&](polled_word const& p) { return p.address == address; });
-    if (looks) wake(*t);
+    if (looks) ready(*t);
     return looks;
   });
-}
-
-void launch_state::wake(thread& t) {
-  t.fruitless = t.wait.kind == wait_kind::poll ? t.fruitless : 0;
-  ready(t);
 }
 
 void launch_state::sleep(std::uint64_t ns) {
@@ -372,116 +363,6 @@ void launch_state::list_site(char const* kind, char const* what, site at) {
 bool launch_state::is_deleted_file(char const* file) const {
   std::string_view const whole(file);
   return whole.ends_with(how.deleted_site->first);
-}
-
-std::string text_of(site at) {
-  std::string_view file(at.file);
-  auto cut = file.rfind('/');
-  if (cut != file.npos && cut > 0) cut = file.rfind('/', cut - 1);
-  if (cut != file.npos) file.remove_prefix(cut + 1);
-  return std::string(file) + ":" + std::to_string(at.line);
-}
-
-std::string name_of_thread(thread const& t) {
-  return "CTA " + std::to_string(t.home->rank) + ", thread " + std::to_string(t.rank) + " (warp " +
-         std::to_string(t.team->rank) + ", lane " + std::to_string(t.lane()) + ")";
-}
-
-std::string name_of_address(void const* address) {
-  auto const offset = the_arena.offset_of(address);
-  if (offset >= arena_bytes) return "address " + std::to_string(reinterpret_cast<std::uintptr_t>(address));
-  if (offset < global_bytes) return describe_global(offset);
-  auto const slot = (offset - global_bytes) / shared_pitch;
-  auto const byte = (offset - global_bytes) % shared_pitch;
-  auto const& state = *launch_now;
-  auto const first = state.ctas.front().slot;
-  if (slot < first || slot >= first + state.shape.ctas) return "shared memory of no CTA";
-  return "byte " + std::to_string(byte) + " of the " + std::to_string(state.shape.shared_bytes) +
-         " bytes of shared memory of CTA " + std::to_string(slot - first);
-}
-
-namespace {
-
-std::string describe(waiting const& w, thread const& t) {
-  auto const place = std::string(w.what) + " at " + text_of(w.at);
-  switch (w.kind) {
-  case wait_kind::warp: {
-    char lanes[16];
-    std::snprintf(lanes, sizeof lanes, "%08x", t.team->arrived);
-    return place + ": lanes " + lanes + " have arrived";
-  }
-  case wait_kind::barrier: {
-    auto const& b = t.home->barriers[w.number];
-    return place + ": barrier " + std::to_string(w.number) + ", " + std::to_string(b.arrived) + " of " +
-           std::to_string(b.expected) + " threads have arrived";
-  }
-  case wait_kind::cluster:
-    return place + ": not all threads of the cluster have arrived";
-  case wait_kind::mbarrier: {
-    auto const& m = *static_cast<mbarrier_state const*>(w.object);
-    return place + ": mbarrier at " + name_of_address(the_arena.memory + m.offset) + ", parity " +
-           std::to_string(w.number) + ", " + std::to_string(m.phases) + " phases have ended, " +
-           std::to_string(m.pending) + " of " + std::to_string(m.expected) + " arrivals and " +
-           std::to_string(m.bytes) + " bytes are missing";
-  }
-  case wait_kind::poll: {
-    auto const& p = t.polled[t.polled_count - 1];
-    return place + ": polls " + name_of_address(p.address) + ", which is " + std::to_string(p.value);
-  }
-  default:
-    return place;
-  }
-}
-
-} // namespace
-
-/// A line for each run of threads of a CTA that wait alike.
-std::string launch_state::who_waits() const {
-  constexpr int most_lines = 24;
-  std::string text;
-  int lines = 0;
-  for (auto const& c : ctas)
-    for (std::size_t i = 0; i < c.threads.size();) {
-      auto const& t = *c.threads[i];
-      auto const begin = i;
-      auto const same = [&](thread const& other) {
-        auto const &a = t.wait, &b = other.wait;
-        return a.kind == b.kind && a.at.line == b.at.line && a.object == b.object && a.number == b.number &&
-               (a.kind != wait_kind::warp || t.team == other.team);
-      };
-      while (i < c.threads.size() && same(*c.threads[i])) ++i;
-      if (t.wait.kind == wait_kind::ended) continue;
-      if (++lines > most_lines) continue;
-      text += "\n  CTA " + std::to_string(c.rank) + ", thread" +
-              (i - begin > 1 ? "s " + std::to_string(begin) + " to " + std::to_string(i - 1)
-                             : " " + std::to_string(begin)) +
-              ": " + describe(t.wait, t);
-    }
-  if (lines > most_lines) text += "\n  and " + std::to_string(lines - most_lines) + " more";
-  return text;
-}
-
-engine_work launch_state::work_of(agent_id id) const {
-  return work_[std::size_t(cta_of(id)) * engines + (index_of(id) - shape.threads)];
-}
-
-std::string launch_state::name_of_agent(agent_id id) const {
-  auto const c = cta_of(id), index = index_of(id);
-  if (index < shape.threads) return name_of_thread(*ctas[c].threads[index]);
-  auto const work = work_of(id);
-  return std::string(work.what) + " from " + text_of(work.at) + " of CTA " + std::to_string(c);
-}
-
-void launch_state::raise(fault_kind kind, std::string const& text) {
-  faulted_ = true;
-  fault_kind_ = kind;
-  fault_text_ = std::string(name_of(kind)) + ": " + text;
-  if (thread_now != nullptr && kind != fault_kind::deadlock && kind != fault_kind::livelock)
-    fault_text_ += "\n  seen by " + name_of_thread(*thread_now) + " at " + emulator::describe(call_chain());
-  if (how.seed != 0) fault_text_ += "\n  with seed " + std::to_string(how.seed);
-  auto* const self = thread_now;
-  switch_to(self->context, main_);
-  __builtin_unreachable();
 }
 
 namespace detail {

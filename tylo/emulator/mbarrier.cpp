@@ -83,7 +83,7 @@ void init_mbarrier(void* word, unsigned arrivals, site at) {
   auto& self = *thread_now;
   auto const offset = the_arena.offset_of(word);
   auto const place = "init at " + text_of(at);
-  if (offset - shared_offset(self.home->slot) > state.shape.shared_bytes - 8 || offset % 8 != 0)
+  if (offset_in_shared(word, *self.home) > state.shape.shared_bytes - 8 || offset % 8 != 0)
     state.raise(fault_kind::bounds, place +
                                         ": an mbarrier is 8 bytes at a multiple of 8 in the CTA's shared memory, not " +
                                         name_of_address(word));
@@ -105,15 +105,11 @@ void init_mbarrier(void* word, unsigned arrivals, site at) {
 
 void publish_mbarriers(site at) {
   inside_emulator const inside;
-  launch_now->used("fence", "publish_barriers", at);
-  if (launch_now->deleted(at)) return;
+  if (launch_now->leaves_out("fence", "publish_barriers", at)) return;
   thread_now->published = true;
 }
 
-namespace {
-
-/// The barrier, as one that the calling thread knows to be initialised.
-mbarrier_state& known_mbarrier(void* word, char const* what, site at) {
+mbarrier_state& known_mbarrier(void const* word, char const* what, site at) {
   auto& state = *launch_now;
   auto& m = mbarrier_at(word, what, at);
   auto const& clock = thread_now->clock;
@@ -123,12 +119,9 @@ mbarrier_state& known_mbarrier(void* word, char const* what, site at) {
   return m;
 }
 
-} // namespace
-
 void arrive_mbarrier(void* word, site at) {
   inside_emulator const inside;
-  launch_now->used("arrive", "arrive", at);
-  if (launch_now->deleted(at)) return;
+  if (launch_now->leaves_out("arrive", "arrive", at)) return;
   begin_step();
   arrive(known_mbarrier(word, "arrive", at), "arrive", at);
 }
@@ -136,8 +129,7 @@ void arrive_mbarrier(void* word, site at) {
 void arrive_expecting(void* word, unsigned bytes, site at) {
   inside_emulator const inside;
   auto& state = *launch_now;
-  state.used("arrive", "arrive_expecting", at);
-  if (state.deleted(at)) return;
+  if (launch_now->leaves_out("arrive", "arrive_expecting", at)) return;
   begin_step();
   auto& m = known_mbarrier(word, "arrive_expecting", at);
   m.bytes += bytes;
@@ -156,12 +148,11 @@ void arrive_remote(void* word, unsigned rank, site at) {
 bool try_wait(void* word, unsigned parity, site at) {
   inside_emulator const inside;
   auto& state = *launch_now;
-  state.used("wait", "try_wait", at);
-  if (state.deleted(at)) return true;
+  if (launch_now->leaves_out("wait", "try_wait", at)) return true;
   begin_step();
   auto& self = *thread_now;
   auto& m = known_mbarrier(word, "try_wait", at);
-  if (shared_offset(self.home->slot) + shared_pitch - m.offset > shared_pitch)
+  if (!is_own_shared(word))
     state.raise(fault_kind::misuse, place_of(m, "try_wait", at) + " is of another CTA: only its own threads can wait");
   // The phase that the thread means: the one of this parity that it waited for last, or the next one.
   constexpr std::int32_t none = -2;

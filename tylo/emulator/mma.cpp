@@ -156,8 +156,7 @@ void check_row(void const* row, unsigned count, bool write, char const* what, co
     state.raise(kind, std::string(what) + " at " + text_of(at) + ": the row at " + name_of_address(row) + why);
   };
   if (reinterpret_cast<std::uintptr_t>(row) % row_bytes != 0) refuse(fault_kind::alignment, " is no multiple of 16");
-  if (the_arena.offset_of(row) - shared_offset(self.home->slot) >= state.shape.shared_bytes)
-    refuse(fault_kind::bounds, " is not in shared memory of the CTA");
+  if (!is_own_shared(row)) refuse(fault_kind::bounds, " is not in shared memory of the CTA");
   check_access(row, row_bytes, {.write = write}, position, at);
 }
 

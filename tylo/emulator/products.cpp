@@ -231,8 +231,8 @@ void carry_out_multiply(warp& w) {
   product->number = of.issued;
   of.undone.push_back(product);
   of.open.push_back(product);
-  product->operation = state.start("multiply", m.at, product->clock, 0, 0,
-                                   [&of, number = product->number] { carry_out_up_to(of, number); });
+  product->operation =
+      state.start("multiply", m.at, 0, 0, [&of, number = product->number] { carry_out_up_to(of, number); });
 }
 
 struct lane_place {
@@ -297,12 +297,6 @@ void carry_out_await(warp& w) {
                                           " was never committed: nothing waits for it");
 }
 
-/// Notes a fence, commit or wait; false where it is to be left out.
-bool begin(char const* kind, char const* what, site at) {
-  launch_now->used(kind, what, at);
-  return !launch_now->deleted(at);
-}
-
 } // namespace
 
 void check_products_at_end(thread const& t) {
@@ -325,16 +319,15 @@ void check_products_at_end(thread const& t) {
 
 std::uint32_t shared_address(void const* pointer, site at) {
   inside_emulator const inside;
-  auto const within = the_arena.offset_of(pointer) - shared_offset(thread_now->home->slot);
-  if (within >= launch_now->shape.shared_bytes)
+  if (!is_own_shared(pointer))
     launch_now->raise(fault_kind::bounds, place_of("shared_address", at) + name_of_address(pointer) +
                                               " is not in shared memory of the CTA");
-  return reserved_shared + static_cast<std::uint32_t>(within);
+  return reserved_shared + static_cast<std::uint32_t>(offset_in_shared(pointer, *thread_now->home));
 }
 
 void fence_products(site at) {
   inside_emulator const inside;
-  if (!begin("fence", "fence_products", at)) return;
+  if (launch_now->leaves_out("fence", "fence_products", at)) return;
   lane_place place{at};
   collective("fence_products", true, at, &place, &carry_out_fence);
 }
@@ -347,14 +340,14 @@ void multiply(float* sums, unsigned columns, std::uint64_t a, std::uint64_t b, b
 
 void commit_products(site at) {
   inside_emulator const inside;
-  if (!begin("commit", "commit_products", at)) return;
+  if (launch_now->leaves_out("commit", "commit_products", at)) return;
   lane_place place{at};
   collective("commit_products", true, at, &place, &carry_out_commit);
 }
 
 void await_products(unsigned pending, float* sums, unsigned, site at) {
   inside_emulator const inside;
-  if (!begin("wait", "await_products", at)) return;
+  if (launch_now->leaves_out("wait", "await_products", at)) return;
   lane_await m{pending, sums, at};
   collective("await_products", true, at, &m, &carry_out_await);
 }

@@ -30,7 +30,7 @@ inline constexpr unsigned engines = 64;
 struct cta;
 struct warp;
 
-enum class wait_kind : std::uint8_t { none, warp, barrier, cluster, mbarrier, poll, sleep, operations, ended };
+enum class wait_kind : std::uint8_t { none, warp, barrier, cluster, mbarrier, poll, sleep, ended };
 
 /// What a thread waits for.
 struct waiting {
@@ -152,7 +152,6 @@ struct operation {
   char const* what = "";
   site at{"", 0};
   cta* home = nullptr;
-  agent_clock clock;
   std::function<void()> carry_out;
   /// Where it is going to write, for reports; none: 0 bytes.
   std::size_t target = 0, target_bytes = 0;
@@ -206,12 +205,11 @@ public:
   /// Lets others run.
   void yield();
 
-  /// Starts an operation of the calling thread, with an agent of its own. Returns its number.
-  std::uint64_t start(char const* what, site, agent_clock const&, std::size_t target, std::size_t target_bytes,
+  /// Starts an operation of the calling thread. Returns its number.
+  std::uint64_t start(char const* what, site, std::size_t target, std::size_t target_bytes,
                       std::function<void()> carry_out);
   /// The clock of an operation that the calling thread starts now.
   agent_clock clock_of_operation(cta& home, char const* what, site);
-  [[nodiscard]] bool is_pending(std::uint64_t operation) const;
   /// Carries the operation out now.
   void finish(std::uint64_t operation);
   [[nodiscard]] operation const* writer_of(std::size_t offset) const;
@@ -230,8 +228,9 @@ public:
   void used(char const* kind, char const* what, site at) {
     if (how.list_sites) list_site(kind, what, at);
   }
-  /// Whether what stands at this place in the source is left out.
-  [[nodiscard]] bool deleted(site at) const {
+  /// The same; and whether what stands at this place in the source is to be left out.
+  [[nodiscard]] bool leaves_out(char const* kind, char const* what, site at) {
+    used(kind, what, at);
     return at.line == deleted_line_ && deleted_line_ != 0 && is_deleted_file(at.file);
   }
 
@@ -240,7 +239,6 @@ public:
   /// Reports and ends the launch. From a thread of the kernel.
   [[noreturn]] void raise(fault_kind, std::string const& text);
 
-  engine_work work_of(agent_id) const;
   std::string name_of_agent(agent_id) const;
 
 private:
@@ -251,7 +249,6 @@ private:
   thread* take_ready();
   void carry_out(std::size_t index);
   void carry_out_one(bool oldest);
-  void wake(thread&);
   void wake_due();
   bool pass_time();
   void redraw_favours();
@@ -292,6 +289,14 @@ struct inside_emulator {
   inside_emulator(inside_emulator const&) = delete;
   inside_emulator& operator=(inside_emulator const&) = delete;
 };
+
+/// Distance of an address from the start of a CTA's shared memory: not less than its size for what lies elsewhere.
+inline std::size_t offset_in_shared(void const* address, cta const& of) {
+  return static_cast<std::size_t>(static_cast<std::byte const*>(address) - of.shared);
+}
+inline bool is_own_shared(void const* address) {
+  return offset_in_shared(address, *thread_now->home) < launch_now->shape.shared_bytes;
+}
 
 /// Checks an access of the calling thread to device memory and records it: state of the bytes, whose memory, races.
 /// `position` is 0 where `at` tells the place.

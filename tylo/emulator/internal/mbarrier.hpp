@@ -9,6 +9,9 @@ namespace tylo::emulator {
 /// The barrier at an address in the shared memory of the calling thread's cluster; raises where there is none.
 mbarrier_state& mbarrier_at(void const* word, char const* what, site);
 
+/// The same; raises too where the calling thread has not been told that it is initialised.
+mbarrier_state& known_mbarrier(void const* word, char const* what, site);
+
 /// Bytes of an operation have arrived.
 void complete_bytes(mbarrier_state&, std::uint32_t bytes, agent_clock const&);
 
