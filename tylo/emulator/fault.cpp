@@ -70,7 +70,8 @@ std::string name_of_address(void const* address) {
   auto const first = state.ctas.front().slot;
   if (slot < first || slot >= first + state.shape.ctas) return "shared memory of no CTA";
   return "byte " + std::to_string(byte) + " of the " + std::to_string(state.shape.shared_bytes) +
-         " bytes of shared memory of CTA " + std::to_string(slot - first);
+         " bytes of shared memory of CTA " + std::to_string(slot - first) +
+         (state.ctas[slot - first].live == 0 ? " (which has ended)" : "");
 }
 
 namespace {

@@ -138,12 +138,13 @@ void launch_state::thread_ended() {
   switch_to(t.context, main_);
 }
 
-/// A CTA has ended: nothing of it may be under way.
+/// A CTA has ended: nothing of it may be under way, and others of its cluster no longer reach its shared memory.
 void launch_state::check_end(cta& c) {
   for (auto const& o : pending_)
     if (o.home == &c)
       raise(fault_kind::exit,
             "CTA " + std::to_string(c.rank) + " ends while " + o.what + " from " + text_of(o.at) + " is under way");
+  if (shape.cluster > 1) std::memset(the_arena.states + shared_offset(c.slot), 0, shape.shared_bytes);
 }
 
 void launch_state::ready(thread& t) {
