@@ -18,6 +18,13 @@
 #define TYLO_EITHER(device, host) host
 #endif
 
+/// Before a loop over slots of a fragment: on the GPU each slot is a register, and loops over them have no counter.
+#if defined(__CUDA_ARCH__)
+#define TYLO_UNROLL _Pragma("unroll")
+#else
+#define TYLO_UNROLL
+#endif
+
 namespace tylo {
 
 /// The meaning on a CPU of what only the threads of a kernel can do: outside of one it must not be called. Takes what

@@ -83,6 +83,7 @@ void carry_out_sync(warp& w) {
 struct joined {
   void* value;
   std::size_t bytes;
+  unsigned distances;
   void (*join)(void*, void const*);
 };
 
@@ -93,6 +94,7 @@ void carry_out_butterfly(warp& w) {
   for (unsigned i = 0; i < warp_lanes; ++i)
     std::memcpy(values[i].data(), static_cast<joined*>(w.lanes[i]->argument)->value, first.bytes);
   for (unsigned apart = warp_lanes / 2; apart > 0; apart /= 2) {
+    if ((first.distances & apart) == 0) continue;
     others = values;
     for (unsigned i = 0; i < warp_lanes; ++i) first.join(values[i].data(), others[i ^ apart].data());
   }
@@ -138,9 +140,9 @@ std::uint32_t ballot(bool condition, site at) {
   return v.all;
 }
 
-void butterfly(void* value, std::size_t bytes, void (*join)(void*, void const*), site at) {
+void butterfly(void* value, std::size_t bytes, unsigned distances, void (*join)(void*, void const*), site at) {
   inside_emulator const inside;
-  joined j{value, bytes, join};
+  joined j{value, bytes, distances, join};
   collective("reduction", false, at, &j, &carry_out_butterfly);
 }
 

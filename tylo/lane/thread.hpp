@@ -53,22 +53,25 @@ template <class T> TYLO_FN T shuffle(T value, unsigned from, site at = site::her
                      return detail::from_word<T>(emulator::shuffle(detail::to_word(value), from, at)));
 }
 
-/// Joins the values of all lanes pairwise: those 16 lanes apart, then 8, 4, 2, 1. `join` is commutative, so that all
-/// lanes get the same bits. All lanes take part.
-template <class T, class Join> TYLO_FN T join_lanes(T value, Join join, site at = site::here()) {
+/// Joins the values of lanes pairwise: those 16 lanes apart, then 8, 4, 2, 1, of these distances those whose bits are in
+/// `Distances`. `join` is commutative, so that all lanes that are joined get the same bits. All lanes take part.
+template <unsigned Distances = warp_size - 1, class T, class Join>
+TYLO_FN T join_lanes(T value, Join join, site at = site::here()) {
+  static_assert(Distances < warp_size);
 #if !defined(__CUDA_ARCH__)
-  static_assert(std::is_empty_v<Join>, "lanes of an emulated warp share the callable: it has no state");
-  if (emulator::is_batched()) {
-    emulator::butterfly(
-        &value, sizeof value,
-        [](void* into, void const* with) {
-          *static_cast<T*>(into) = Join{}(*static_cast<T*>(into), *static_cast<T const*>(with));
-        },
-        at);
-    return value;
-  }
+  if constexpr (std::is_empty_v<Join>) // lanes of an emulated warp share the callable
+    if (Distances != 0 && emulator::is_batched()) {
+      emulator::butterfly(
+          &value, sizeof value, Distances,
+          [](void* into, void const* with) {
+            *static_cast<T*>(into) = Join{}(*static_cast<T*>(into), *static_cast<T const*>(with));
+          },
+          at);
+      return value;
+    }
 #endif
-  for (unsigned apart = warp_size / 2; apart > 0; apart /= 2) value = join(value, shuffle_xor(value, apart, at));
+  for (unsigned apart = warp_size / 2; apart > 0; apart /= 2)
+    if ((Distances & apart) != 0) value = join(value, shuffle_xor(value, apart, at));
   return value;
 }
 
