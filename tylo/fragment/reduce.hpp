@@ -71,6 +71,7 @@ template <group G, axis Along, class T, ownership O, bool AcrossWarps> constexpr
   static_assert(G::threads == O.threads(), "tylo: the group has not as many threads as own the fragment");
   static_assert(AcrossWarps || verdict != reduction_verdict::spans_warps,
                 "tylo: this axis spans several warps: call reduce_across_warps, with scratch in shared memory");
+  static_assert(verdict != reduction_verdict::outside, "tylo: a thread has elements outside of the tile");
   static_assert(verdict != reduction_verdict::incomplete, "tylo: not every element along this axis has an owner");
   static_assert(verdict != reduction_verdict::repeated,
                 "tylo: elements along this axis would be counted more than once");

@@ -86,11 +86,10 @@ struct ownership_facts {
   int replicas = 0;       ///< owners of each element, if all have as many; else 0
 };
 
-/// Counts the owners of every element.
+/// Whether nobody holds what is outside of the tile.
 template <ownership O>
-inline constexpr ownership_facts facts_of = [] {
+inline constexpr bool is_in_bounds = [] {
   constexpr auto& table = table_of<O>;
-  ownership_facts facts{true, true, 0};
   coordinate low, high; // of slots
   for (auto const& s : table.slot) {
     low = {s.row < low.row ? s.row : low.row, s.column < low.column ? s.column : low.column};
@@ -99,7 +98,16 @@ inline constexpr ownership_facts facts_of = [] {
   for (auto const& t : table.thread)
     if (t.row + low.row < 0 || t.column + low.column < 0 || t.row + high.row >= O.shape.row ||
         t.column + high.column >= O.shape.column)
-      return ownership_facts{};
+      return false;
+  return true;
+}();
+
+/// Counts the owners of every element.
+template <ownership O>
+inline constexpr ownership_facts facts_of = [] {
+  if (!is_in_bounds<O>) return ownership_facts{};
+  constexpr auto& table = table_of<O>;
+  ownership_facts facts{true, true, 0};
   short owners[O.shape.row * O.shape.column] = {};
   for (auto const& t : table.thread)
     for (auto const& s : table.slot) ++owners[(t.row + s.row) * O.shape.column + t.column + s.column];

@@ -14,6 +14,7 @@ namespace tylo {
 enum class reduction_verdict {
   possible,       ///< each warp has whole lines
   spans_warps,    ///< lines are spread over several warps, which have whole lines together
+  outside,        ///< a thread has elements outside of the tile
   incomplete,     ///< not every element of a line has an owner
   repeated,       ///< a thread, or the lanes that would be joined, have an element twice
   irregular_slots ///< slots of a thread lie differently in different lines, or the results have no mode
@@ -40,6 +41,9 @@ template <ownership O, axis Along> constexpr reduction_plan<O.slots()> plan_redu
     plan.verdict = why;
     return plan;
   };
+
+  if (!is_in_bounds<O>) return refused(reduction_verdict::outside);
+  if (threads % lanes != 0 || (lanes & (lanes - 1)) != 0) return refused(reduction_verdict::irregular_slots);
 
   // Slots of the same line.
   int first_of[slots] = {}, result_of[slots] = {};
@@ -89,7 +93,6 @@ template <ownership O, axis Along> constexpr reduction_plan<O.slots()> plan_redu
       if ((l & ~plan.distances) != base) continue;
       for (int k = 0; k < each; ++k) {
         int const at = table.thread[l].along(Along) + table.slot[plan.members[k]].along(Along);
-        if (at < 0 || at >= extent) return refused(reduction_verdict::incomplete);
         if (in_warp[at]) return refused(reduction_verdict::repeated);
         in_warp[at] = true;
       }
@@ -112,7 +115,6 @@ template <ownership O, axis Along> constexpr reduction_plan<O.slots()> plan_redu
           if ((l & ~plan.distances) != base) continue;
           for (int k = 0; k < each; ++k) {
             int const at = table.thread[w + l].along(Along) + table.slot[plan.members[k]].along(Along);
-            if (at < 0 || at >= extent) return refused(reduction_verdict::incomplete);
             if (in_group[at]) return refused(reduction_verdict::repeated);
             in_group[at] = true;
             ++covered;
