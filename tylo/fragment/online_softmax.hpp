@@ -31,10 +31,14 @@ inline constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 struct shift_of {
   TYLO_FN float operator()(float most) const { return most == minus_infinity ? 0.0f : most; }
 };
-/// The weight of a score.
+/// The weight of a score. Halves are subtracted, so that finite scores have a finite difference.
 struct weight_of {
-  float scale_log2;
-  TYLO_FN float operator()(float score, float shift) const { return exp2_approximate((score - shift) * scale_log2); }
+  float twice_scale;
+  TYLO_FN explicit weight_of(float scale_log2)
+      : twice_scale(smaller_of(2.0f * scale_log2, std::numeric_limits<float>::max())) {}
+  TYLO_FN float operator()(float score, float shift) const {
+    return exp2_approximate(fused_multiply_add(score, 0.5f, -0.5f * shift) * twice_scale);
+  }
 };
 } // namespace detail
 
@@ -83,7 +87,7 @@ template <axis Along, ownership O> struct online_softmax {
 
   /// Factor that makes weights shares of 1; 0 where all is masked.
   TYLO_FN line_values normalizer() const {
-    return map([](float s) { return s == 0.0f ? 0.0f : 1.0f / s; }, sum);
+    return map([](float s) { return s == 0.0f ? 0.0f : reciprocal_approximate(s); }, sum);
   }
 
   /// Natural logarithm of the sum of exp(scale * score); -inf where all is masked.
