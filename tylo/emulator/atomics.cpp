@@ -1,11 +1,12 @@
 /// Words in global memory by which CTAs, and the host, tell each other of things. An acquire that sees what a release
-/// wrote is ordered after all that came before it; relaxed accesses order nothing.
+/// wrote is ordered after all that came before it; relaxed accesses order nothing. A load finds the last write, or, as
+/// long as nothing orders it after that, at times what was there before.
 
 #include <megakernels/tylo/emulator/internal/arena.hpp>
 #include <megakernels/tylo/emulator/internal/collective.hpp>
 #include <megakernels/tylo/emulator/lane.hpp>
 
-#include <atomic>
+#include <algorithm>
 
 namespace tylo::emulator {
 namespace {
@@ -39,24 +40,57 @@ order order_at(order o, char const* what, site at) {
   return launch_now->leaves_out(acquires(o) ? "acquire" : "release", what, at) ? order::relaxed : o;
 }
 
-void acquire(void const* word) {
-  auto& state = *launch_now;
-  auto const found = state.released_words.find(the_arena.offset_of(word));
-  if (found == state.released_words.end() || found->second.empty()) return;
-  state.clocks.acquire(thread_now->clock, state.clocks.value(found->second));
+/// A store begins a new sequence of releases, or, relaxed, none; additions go on with the one before.
+void write_shared(void* to, std::size_t bytes, std::uint64_t value, order o, bool goes_on) {
+  auto& clocks = launch_now->clocks;
+  auto& self = thread_now->clock;
+  auto& word = launch_now->shared_words[the_arena.offset_of(to)];
+  word.value_before = read(to, bytes);
+  word.released_before = clocks.value(word.released);
+  word.writer = self.id;
+  word.written_at = self.now;
+  word.seen_by.clear();
+  if (!goes_on) word.released.clear();
+  if (releases(o)) clocks.release(self, word.released);
+  write(to, bytes, value);
+  launch_now->changed(to);
 }
 
-/// A store begins a new sequence of releases, or, relaxed, ends the one before; additions go on with it.
-void release(void const* word, order o, bool goes_on) {
+bool knows_of_last_write(shared_word const& word) {
+  auto const& self = thread_now->clock;
+  return self.knows(word.writer, word.written_at) ||
+         std::any_of(word.seen_by.begin(), word.seen_by.end(),
+                     [&](auto const& seen) { return self.knows(seen.first, seen.second); });
+}
+
+void see_last_write(shared_word& word) {
+  if (!knows_of_last_write(word)) word.seen_by.emplace_back(thread_now->clock.id, thread_now->clock.now);
+}
+
+/// What a load finds, and what was released to it.
+struct found_word {
+  std::uint64_t value = 0;
+  clock_ref released;
+};
+
+found_word look_at(void const* from, std::size_t bytes) {
   auto& state = *launch_now;
-  auto const offset = the_arena.offset_of(word);
-  if (!releases(o)) {
-    if (!goes_on) state.released_words.erase(offset);
-    return;
-  }
-  auto& sequence = state.released_words[offset];
-  if (!goes_on) sequence.clear();
-  state.clocks.release(thread_now->clock, sequence);
+  auto const shared = state.shared_words.find(the_arena.offset_of(from));
+  if (shared == state.shared_words.end()) return {read(from, bytes), {}};
+  auto& word = shared->second;
+  bool const late = state.how.seed != 0 && !knows_of_last_write(word) && state.random(4) == 0;
+  if (late) return {word.value_before, word.released_before};
+  see_last_write(word);
+  return {read(from, bytes), state.clocks.value(word.released)};
+}
+
+/// The calling thread reads and writes at once: it always finds the last write.
+void look_at_last(void const* from, order o) {
+  auto& state = *launch_now;
+  auto const shared = state.shared_words.find(the_arena.offset_of(from));
+  if (shared == state.shared_words.end()) return;
+  see_last_write(shared->second);
+  if (acquires(o)) state.clocks.acquire(thread_now->clock, state.clocks.value(shared->second.released));
 }
 
 } // namespace
@@ -65,11 +99,11 @@ std::uint64_t load_word(void const* from, std::size_t bytes, order o, bool of_ho
   inside_emulator const inside;
   o = order_at(o, "load", at);
   check_word(from, bytes, false, at);
-  auto value = read(from, bytes);
+  auto found = look_at(from, bytes);
   thread_now->wait = {.kind = wait_kind::poll, .what = "load", .at = at, .object = from};
-  if (launch_now->polled(from, value, of_host)) value = read(from, bytes);
-  if (acquires(o)) acquire(from);
-  return value;
+  if (launch_now->polled(from, found.value, of_host)) found = look_at(from, bytes);
+  if (acquires(o)) launch_now->clocks.acquire(thread_now->clock, found.released);
+  return found.value;
 }
 
 void store_word(void* to, std::size_t bytes, std::uint64_t value, order o, bool, site at) {
@@ -77,9 +111,7 @@ void store_word(void* to, std::size_t bytes, std::uint64_t value, order o, bool,
   begin_step();
   o = order_at(o, "store", at);
   check_word(to, bytes, true, at);
-  release(to, o, false);
-  write(to, bytes, value);
-  launch_now->changed(to);
+  write_shared(to, bytes, value, o, false);
 }
 
 std::uint64_t add_word(void* to, std::size_t bytes, std::uint64_t value, order o, site at) {
@@ -89,10 +121,8 @@ std::uint64_t add_word(void* to, std::size_t bytes, std::uint64_t value, order o
   o = order_at(o, "add", at);
   check_word(to, bytes, true, at);
   auto const before = read(to, bytes);
-  if (acquires(o)) acquire(to);
-  release(to, o, true);
-  write(to, bytes, before + value);
-  launch_now->changed(to);
+  look_at_last(to, o);
+  write_shared(to, bytes, before + value, o, true);
   return before;
 }
 
@@ -101,16 +131,14 @@ bool exchange_word_if(void* at_address, std::size_t bytes, std::uint64_t expecte
   auto const o = order_at(order::acquire_release, "exchange", at);
   check_word(at_address, bytes, true, at);
   auto const before = read(at_address, bytes);
-  if (acquires(o)) acquire(at_address);
+  look_at_last(at_address, o);
   if (before != expected) {
     thread_now->wait = {.kind = wait_kind::poll, .what = "exchange", .at = at, .object = at_address};
     (void)launch_now->polled(at_address, before, false);
     return false;
   }
   thread_now->polled_count = 0;
-  release(at_address, o, true);
-  write(at_address, bytes, value);
-  launch_now->changed(at_address);
+  write_shared(at_address, bytes, value, o, true);
   return true;
 }
 

@@ -175,6 +175,17 @@ struct shared_slots_of_launch {
   std::size_t first;
 };
 
+/// A word that atomic accesses have written. Threads that nothing orders after the last write, or after someone who has
+/// seen it, may find what was there before.
+struct shared_word {
+  gathering released; ///< by the last write and those that it goes on with
+  agent_id writer{};
+  std::uint32_t written_at = 0;                            ///< the writer's clock
+  std::vector<std::pair<agent_id, std::uint32_t>> seen_by; ///< and the clocks of those
+  std::uint64_t value_before = 0;
+  clock_ref released_before;
+};
+
 class launch_state {
 public:
   launch_state(grid const&, options const&, void (*entry)(void*), void const* arguments, std::size_t bytes);
@@ -196,7 +207,7 @@ public:
   bool check_races;
   std::deque<cta> ctas;
   std::vector<meeting> cluster_barriers;
-  std::unordered_map<std::size_t, gathering> released_words; ///< by offset in the arena
+  std::unordered_map<std::size_t, shared_word> shared_words; ///< by offset in the arena
 
   /// Lets a thread run that waited.
   void ready(thread&);
