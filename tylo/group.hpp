@@ -4,7 +4,8 @@
 /// the same call.
 ///
 /// A group has `threads`, the number of its threads; `rank()`, that of the calling one, from 0; and `sync()`: all have
-/// arrived, and see each other's earlier writes.
+/// arrived, and see each other's earlier writes. One of several CTAs also has `common()`: the address by which all its
+/// threads reach what CTA 0 has at this one in shared memory.
 
 #include <megakernels/tylo/lane/barrier.hpp>
 #include <megakernels/tylo/lane/cluster.hpp>
@@ -16,10 +17,10 @@
 
 namespace tylo {
 
-template <class G> concept group = requires(G const& g) {
+template <class G> concept group = requires(G const& g, site at) {
   { G::threads } -> std::convertible_to<unsigned>;
   { g.rank() } -> std::same_as<unsigned>;
-  g.sync();
+  g.sync(at);
 };
 
 /// The calling warp.
@@ -64,12 +65,14 @@ template <unsigned Threads> struct whole_cta {
   TYLO_FN void sync(site at = site::here()) const { sync_cta(at); }
 };
 
-/// All threads of the two CTAs of a cluster, those of CTA 0 first.
+/// All threads of the two CTAs of a cluster, those of CTA 0 first. They have met (`sync`) before the first use of
+/// common memory: a CTA that has not started has none.
 template <unsigned Threads> struct cta_pair {
   static_assert(Threads % warp_size == 0 && Threads >= warp_size && Threads <= 1024);
   static constexpr unsigned threads = 2 * Threads;
   TYLO_FN unsigned rank() const { return cluster_rank() * Threads + thread_rank(); }
   TYLO_FN void sync(site at = site::here()) const { sync_cluster(at); }
+  template <class T> TYLO_FN T* common(T* mine, site at = site::here()) const { return peer_address(mine, 0, at); }
 };
 
 } // namespace tylo

@@ -14,7 +14,6 @@
 #include <megakernels/tylo/layout/spread.hpp>
 #include <megakernels/tylo/target.hpp>
 
-#include <functional>
 #include <type_traits>
 #include <utility>
 
@@ -118,62 +117,54 @@ requires(any_fragment<X> || ...) TYLO_FN auto map(F f, X const&... x) {
 
 namespace detail {
 template <class A, class B> concept with_fragment = any_fragment<A> || any_fragment<B>;
-}
+} // namespace detail
 
-template <class A, class B>
-requires detail::with_fragment<A, B> TYLO_FN auto operator+(A const& a, B const& b) { return map(std::plus<>{}, a, b); }
-template <class A, class B>
-requires detail::with_fragment<A, B> TYLO_FN auto operator-(A const& a, B const& b) {
-  return map(std::minus<>{}, a, b);
-}
-template <class A, class B>
-requires detail::with_fragment<A, B> TYLO_FN auto operator*(A const& a, B const& b) {
-  return map(std::multiplies<>{}, a, b);
-}
-template <class A, class B>
-requires detail::with_fragment<A, B> TYLO_FN auto operator/(A const& a, B const& b) {
-  return map(std::divides<>{}, a, b);
-}
-template <any_fragment A> TYLO_FN auto operator-(A const& a) { return map(std::negate<>{}, a); }
+// Not the function objects of the C++ library: their calls are no device functions. Numbers of two types are wanted.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#define TYLO_BINARY(name, op)                                                                                          \
+  namespace detail {                                                                                                   \
+  struct name {                                                                                                        \
+    template <class A, class B> TYLO_FN auto operator()(A a, B b) const { return a op b; }                             \
+  };                                                                                                                   \
+  }                                                                                                                    \
+  template <class A, class B>                                                                                          \
+  requires detail::with_fragment<A, B> TYLO_FN auto operator op(A const& a, B const& b) {                              \
+    return map(detail::name{}, a, b);                                                                                  \
+  }
+TYLO_BINARY(plus, +)
+TYLO_BINARY(minus, -)
+TYLO_BINARY(times, *)
+TYLO_BINARY(over, /)
+TYLO_BINARY(equal, ==)
+TYLO_BINARY(not_equal, !=)
+TYLO_BINARY(less, <)
+TYLO_BINARY(greater, >)
+TYLO_BINARY(at_most, <=)
+TYLO_BINARY(at_least, >=)
+// Both sides are evaluated, as always with fragments.
+TYLO_BINARY(both, &&)
+TYLO_BINARY(either, ||)
+#undef TYLO_BINARY
 
-template <class A, class B>
-requires detail::with_fragment<A, B> TYLO_FN auto operator==(A const& a, B const& b) {
-  return map(std::equal_to<>{}, a, b);
-}
-template <class A, class B>
-requires detail::with_fragment<A, B> TYLO_FN auto operator!=(A const& a, B const& b) {
-  return map(std::not_equal_to<>{}, a, b);
-}
-template <class A, class B>
-requires detail::with_fragment<A, B> TYLO_FN auto operator<(A const& a, B const& b) { return map(std::less<>{}, a, b); }
-template <class A, class B>
-requires detail::with_fragment<A, B> TYLO_FN auto operator>(A const& a, B const& b) {
-  return map(std::greater<>{}, a, b);
-}
-template <class A, class B>
-requires detail::with_fragment<A, B> TYLO_FN auto operator<=(A const& a, B const& b) {
-  return map(std::less_equal<>{}, a, b);
-}
-template <class A, class B>
-requires detail::with_fragment<A, B> TYLO_FN auto operator>=(A const& a, B const& b) {
-  return map(std::greater_equal<>{}, a, b);
-}
-/// Both sides are evaluated, as always with fragments.
-template <class A, class B>
-requires detail::with_fragment<A, B> TYLO_FN auto operator&&(A const& a, B const& b) {
-  return map(std::logical_and<>{}, a, b);
-}
-template <class A, class B>
-requires detail::with_fragment<A, B> TYLO_FN auto operator||(A const& a, B const& b) {
-  return map(std::logical_or<>{}, a, b);
-}
-template <any_fragment A> TYLO_FN auto operator!(A const& a) { return map(std::logical_not<>{}, a); }
+#define TYLO_UNARY(name, op)                                                                                           \
+  namespace detail {                                                                                                   \
+  struct name {                                                                                                        \
+    template <class A> TYLO_FN auto operator()(A a) const { return op a; }                                             \
+  };                                                                                                                   \
+  }                                                                                                                    \
+  template <any_fragment A> TYLO_FN auto operator op(A const& a) { return map(detail::name{}, a); }
+TYLO_UNARY(negative, -)
+TYLO_UNARY(negation, !)
+#undef TYLO_UNARY
 
 namespace detail {
 struct choose {
   template <class A, class B> TYLO_FN auto operator()(bool condition, A a, B b) const { return condition ? a : b; }
 };
 } // namespace detail
+#pragma GCC diagnostic pop
 
 /// Element by element, `a` where the condition holds, else `b`. Both have been evaluated: there is no branch.
 template <class C, class A, class B>

@@ -65,7 +65,7 @@ TYLO_FN fragment<T, reduced<O, Along>> join_in_warps(Join join, fragment<T, O> c
 template <class T> inline constexpr bool can_be_joined = std::is_arithmetic_v<T> && sizeof(T) >= 4;
 
 /// One sentence about what is wrong, if anything is.
-template <group G, axis Along, class T, ownership O, bool AcrossWarps> constexpr bool check_reduction() {
+template <group G, axis Along, class T, ownership O, bool AcrossWarps> TYLO_FN constexpr bool check_reduction() {
   constexpr auto verdict = verdict_of<O, Along>;
   static_assert(can_be_joined<T>, "tylo: elements of 8 or 16 bits are not reduced: convert them first, to fp32 say");
   static_assert(G::threads == O.threads(), "tylo: the group has not as many threads as own the fragment");
@@ -120,16 +120,28 @@ template <ownership O, axis Along>
 inline constexpr unsigned scratch_elements = O.threads() /
                                              32 * reduced<O, Along>.slots() * detail::lanes_that_write<O, Along>;
 
-/// The same for an axis that spans warps of the group. `scratch` is shared memory of `scratch_elements<O, Along>`
-/// elements; nobody else uses it meanwhile, and it is free afterwards. Two barriers of the group.
+namespace detail {
+/// Where all threads of the group find the scratch.
+template <group G, class T> TYLO_FN T* common_scratch(G const& g, T* mine, site at) {
+  if constexpr (requires { g.common(mine, at); })
+    return g.common(mine, at);
+  else
+    return mine;
+}
+} // namespace detail
+
+/// The same for an axis that spans warps of the group. `mine` is shared memory of `scratch_elements<O, Along>`
+/// elements, in a pair of CTAs at the same place of both; nobody else uses it meanwhile, and it is free afterwards. Two
+/// barriers of the group.
 template <axis Along, group G, class T, ownership O, class Join>
-TYLO_FN auto reduce_across_warps(G const& g, fragment<T, O> const& f, Join join, T* scratch, site at = site::here()) {
+TYLO_FN auto reduce_across_warps(G const& g, fragment<T, O> const& f, Join join, T* mine, site at = site::here()) {
   if constexpr (!detail::check_reduction<G, Along, T, O, true>()) {
     return f;
   } else {
     constexpr auto across = other(Along);
     constexpr int results = reduced<O, Along>.slots();
     constexpr unsigned count = O.threads() / warp_size, lanes = detail::lanes_that_write<O, Along>;
+    auto* const scratch = detail::common_scratch(g, mine, at);
     auto joined = detail::join_in_warps<Along>(join, f, at);
     auto const warp = g.rank() / warp_size;
     auto const lane = lanes == 1 ? 0 : g.rank() % warp_size;
