@@ -167,14 +167,17 @@ template <class To, class From, ownership O> TYLO_FN fragment<To, O> convert(fra
     return convert<To>(convert<fp16>(f)); // two at once, and exact
   } else {
     fragment<To, O> result;
-    constexpr int whole = sizeof(To) > 2 ? 0 : f.slots / detail::per_word<To> * detail::per_word<To>;
-    TYLO_UNROLL for (int s = 0; s < whole; s += detail::per_word<To>) {
-      From group[detail::per_word<To>];
-      TYLO_UNROLL for (int i = 0; i < detail::per_word<To>; ++i) group[i] = f.data[s + i];
-      auto const word = detail::converted_word<To>(group);
-      TYLO_UNROLL for (int i = 0; i < detail::per_word<To>; ++i) result.data[s + i] = detail::element_of<To>(word, i);
+    int s = 0;
+    if constexpr (sizeof(To) <= 2) {
+      constexpr int together = detail::per_word<To>;
+      TYLO_UNROLL for (; s + together <= f.slots; s += together) {
+        From group[together];
+        TYLO_UNROLL for (int i = 0; i < together; ++i) group[i] = f.data[s + i];
+        auto const word = detail::converted_word<To>(group);
+        TYLO_UNROLL for (int i = 0; i < together; ++i) result.data[s + i] = detail::element_of<To>(word, i);
+      }
     }
-    TYLO_UNROLL for (int s = whole; s < f.slots; ++s) result.data[s] = convert_to<To>(f.data[s]);
+    TYLO_UNROLL for (; s < f.slots; ++s) result.data[s] = convert_to<To>(f.data[s]);
     return result;
   }
 }

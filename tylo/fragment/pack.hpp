@@ -33,24 +33,24 @@ template <class T, ownership O> struct packed_fragment {
   std::uint32_t data[words];
 };
 
-namespace detail {
-/// What makes one word, converted where it is of another type.
-template <class T, class From> TYLO_FN std::uint32_t packed_word(From const (&x)[per_word<T>]) {
-  if constexpr (!std::is_same_v<T, From>) {
-    return converted_word<T>(x);
-  } else {
-    std::uint32_t word = 0;
-    TYLO_UNROLL for (int i = 0; i < per_word<T>; ++i) word |= bits_of(x[i]) << 8 * int(sizeof(T)) * i;
-    return word;
+/// Packs elements as they are, with all their bits.
+template <class T, ownership O> TYLO_FN packed_fragment<T, O> pack(fragment<T, O> const& f) {
+  packed_fragment<T, O> result;
+  constexpr int per_word = packed_fragment<T, O>::per_word;
+  TYLO_UNROLL for (int w = 0; w < result.words; ++w) {
+    result.data[w] = 0;
+    TYLO_UNROLL for (int i = 0; i < per_word; ++i) result.data[w] |= detail::bits_of(f.data[w * per_word + i])
+                                                                     << 32 / per_word * i;
   }
+  return result;
 }
-} // namespace detail
 
 /// Converts to T and packs.
-template <class T, class From, ownership O> TYLO_FN packed_fragment<T, O> pack(fragment<From, O> const& f) {
+template <class T, class From, ownership O>
+requires(!std::is_same_v<T, From>) TYLO_FN packed_fragment<T, O> pack(fragment<From, O> const& f) {
   if constexpr (!detail::check_conversion<T, From>()) {
     return {};
-  } else if constexpr (detail::is_byte_float<From> && !std::is_same_v<T, From> && !std::is_same_v<T, fp16>) {
+  } else if constexpr (detail::is_byte_float<From> && !std::is_same_v<T, fp16>) {
     return pack<T>(convert<fp16>(f)); // as convert does it
   } else {
     packed_fragment<T, O> result;
@@ -58,14 +58,11 @@ template <class T, class From, ownership O> TYLO_FN packed_fragment<T, O> pack(f
     TYLO_UNROLL for (int w = 0; w < result.words; ++w) {
       From group[per_word];
       TYLO_UNROLL for (int i = 0; i < per_word; ++i) group[i] = f.data[w * per_word + i];
-      result.data[w] = detail::packed_word<T>(group);
+      result.data[w] = detail::converted_word<T>(group);
     }
     return result;
   }
 }
-
-/// Packs elements as they are, with all their bits.
-template <class T, ownership O> TYLO_FN packed_fragment<T, O> pack(fragment<T, O> const& f) { return pack<T, T>(f); }
 
 /// The elements of a packed fragment, with all their bits.
 template <class T, ownership O> TYLO_FN fragment<T, O> unpack(packed_fragment<T, O> const& p) {
