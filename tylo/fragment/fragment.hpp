@@ -135,7 +135,7 @@ template <class A, class B> concept with_fragment = any_fragment<A> || any_fragm
   }
 TYLO_BINARY(plus, +)
 TYLO_BINARY(minus, -)
-TYLO_BINARY(times, *)
+TYLO_BINARY(multiplied, *)
 TYLO_BINARY(over, /)
 TYLO_BINARY(equal, ==)
 TYLO_BINARY(not_equal, !=)
