@@ -125,7 +125,9 @@ struct digits {
 };
 
 namespace detail {
-template <int Count> struct run_time_values { std::int64_t at[Count]; };
+template <int Count> struct run_time_values {
+  std::int64_t at[Count];
+};
 template <> struct run_time_values<0> {};
 
 template <std::int64_t Factor, std::int64_t Value> TYLO_FN constexpr auto times(constant<Value>) {

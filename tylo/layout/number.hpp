@@ -76,10 +76,7 @@ template <std::int64_t Value> TYLO_FN constexpr constant<Value> numbered(constan
 template <std::int64_t Divisor> TYLO_FN constexpr multiple_of<Divisor> numbered(multiple_of<Divisor> n) { return n; }
 
 /// An integer, a constant or a claimed multiple.
-template <class T>
-concept layout_number = requires(T n) {
-  numbered(n);
-};
+template <class T> concept layout_number = requires(T n) { numbered(n); };
 
 /// What the compiler knows of an argument of this type.
 template <layout_number T> inline constexpr number known_of = decltype(numbered(std::declval<T>()))::known;

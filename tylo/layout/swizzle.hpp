@@ -71,6 +71,7 @@ struct fitted_swizzle {
 /// One swizzle for `first` and then `second`: where both have one shift, the second does not look at what the first
 /// changed, and the bits that one of them looks at and the other does not are neighbours.
 constexpr fitted_swizzle composed(swizzle second, swizzle first) {
+  if (first.bits == 0 && second.bits == 0) return {true, {}};
   if (first.bits == 0) return {true, second};
   if (second.bits == 0) return {true, first};
   if (first.shift != second.shift || (second.source() & first.target()) != 0) return {};
