@@ -10,21 +10,25 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace mk::test {
 
-/// All types that elements are converted to; `f` is called with a value of each.
-template <class F> void for_each_number_type(F f) {
-  f(double{}), f(float{}), f(tylo::bf16{}), f(tylo::fp16{}), f(tylo::e4m3{}), f(tylo::e5m2{});
-  f(std::int32_t{}), f(std::uint32_t{}), f(std::int8_t{}), f(std::uint8_t{});
-}
+/// All types that elements are converted to; words are packed of the first six.
+using number_types = std::tuple<tylo::bf16, tylo::fp16, tylo::e4m3, tylo::e5m2, std::int8_t, std::uint8_t, float,
+                                double, std::int32_t, std::uint32_t>;
+inline constexpr std::size_t packed_types = 6;
 
-/// The types that words are packed of.
-template <class F> void for_each_packed_type(F f) {
-  f(tylo::bf16{}), f(tylo::fp16{}), f(tylo::e4m3{}), f(tylo::e5m2{}), f(std::int8_t{}), f(std::uint8_t{});
+/// `f` is called with a value of each type.
+template <std::size_t Count, class F> void for_each_type(F f) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) { (f(std::tuple_element_t<I, number_types>{}), ...); }
+  (std::make_index_sequence<Count>{});
 }
+template <class F> void for_each_number_type(F f) { for_each_type<std::tuple_size_v<number_types>>(f); }
+template <class F> void for_each_packed_type(F f) { for_each_type<packed_types>(f); }
 
 template <std::size_t Bytes>
 using bits_of_size = std::conditional_t<
@@ -66,7 +70,7 @@ inline void add_middles_of_integers(std::vector<double>& to) {
 
 } // namespace detail
 
-/// A multiple of 40 numbers, so that no fragment of 1 to 5 or of 8 slots is cut short.
+/// A multiple of 120 numbers, so that no fragment of 1 to 5 or of 8 slots is cut short.
 template <class T> std::vector<T> numbers_to_convert() {
   std::vector<T> result;
   constexpr std::uint64_t uppers = sizeof(T) == 1 ? 256 : 65536;
@@ -86,15 +90,15 @@ template <class T> std::vector<T> numbers_to_convert() {
     detail::add_middles_of_integers(more);
     for (auto const v : more) result.push_back(static_cast<T>(v));
   }
-  while (result.size() % 40 != 0) result.push_back(T{});
+  while (result.size() % 120 != 0) result.push_back(T{});
   return result;
 }
 
-/// Every `step`-th number, a multiple of 40 of them.
+/// Every `step`-th number, a multiple of 120 of them.
 template <class T> std::vector<T> thinned(std::vector<T> const& numbers, std::size_t step) {
   std::vector<T> result;
   for (std::size_t i = 0; i < numbers.size(); i += step) result.push_back(numbers[i]);
-  while (result.size() % 40 != 0) result.push_back(T{});
+  while (result.size() % 120 != 0) result.push_back(T{});
   return result;
 }
 
