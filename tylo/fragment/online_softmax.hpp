@@ -26,6 +26,7 @@ inline constexpr float log2_e = 1.4426950408889634f;
 
 namespace detail {
 inline constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+inline constexpr float largest_float = std::numeric_limits<float>::max();
 
 /// What is subtracted from scores: the largest, or 0 where there is none.
 struct shift_of {
@@ -34,8 +35,7 @@ struct shift_of {
 /// The weight of a score. Halves are subtracted, so that finite scores have a finite difference.
 struct weight_of {
   float twice_scale;
-  TYLO_FN explicit weight_of(float scale_log2)
-      : twice_scale(smaller_of(2.0f * scale_log2, std::numeric_limits<float>::max())) {}
+  TYLO_FN explicit weight_of(float scale_log2) : twice_scale(smaller_of(2.0f * scale_log2, largest_float)) {}
   TYLO_FN float operator()(float score, float shift) const {
     return exp2_approximate(fused_multiply_add(score, 0.5f, -0.5f * shift) * twice_scale);
   }
@@ -73,9 +73,13 @@ template <axis Along, ownership O> struct online_softmax {
     return result;
   }
 
-  /// Takes in what another state has seen of the same lines. What was made of this one's weights takes the first
-  /// factor, of the other's the second.
-  TYLO_FN std::pair<line_values, line_values> merge(online_softmax const& with, float scale_log2) {
+  /// Factors for what was made of the weights of two states.
+  struct merge_step {
+    line_values mine, theirs;
+  };
+
+  /// Takes in what another state has seen of the same lines.
+  TYLO_FN merge_step merge(online_softmax const& with, float scale_log2) {
     auto const now = map(larger_value{}, most, with.most);
     auto const shift = map(detail::shift_of{}, now);
     detail::weight_of const weight{scale_log2};
