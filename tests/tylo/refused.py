@@ -10,6 +10,7 @@ import tempfile
 
 HEAD = """
 #include <megakernels/tylo/fragment/online_softmax.hpp>
+#include <megakernels/tylo/fragment/pack.hpp>
 #include <megakernels/tylo/numbers.hpp>
 using namespace tylo;
 constexpr ownership part{{16, 8}, steps(4, {0, 2}).then(8, {1, 0}), steps(2, {0, 1}).then(2, {8, 0})};
@@ -103,6 +104,27 @@ REFUSED = {
     "parts that do not divide a group": (
         "auto f() { return warps<4>{0, 1}.part<3>(2); }",
         "the group does not divide into parts of so many warps"),
+    "a conversion to what is no element type": (
+        "auto f(fragment<float, part> x) { return convert<std::int16_t>(x); }",
+        "elements are converted to fp64, fp32,"),
+    "a conversion from what is no element type": (
+        "auto f(fragment<long, part> x) { return pack<bf16>(x); }",
+        "elements are converted from fp64, fp32,"),
+    "an implicit conversion": (
+        "fragment<float, part> f(fragment<bf16, part> x) { return x; }",
+        NOT_OF_THE_LIBRARY),
+    "packing of fp32 as it is": (
+        "auto f(fragment<float, part> x) { return pack(x); }",
+        "only elements of 8 or 16 bits are packed"),
+    "half a word of bf16": (
+        "auto f(fragment<float, local<axis::columns>(3)> x) { return pack<bf16>(x); }",
+        "a packed fragment has no unfinished word"),
+    "half a word of e4m3": (
+        "auto f(fragment<float, local<axis::columns>(6)> x) { return pack<e4m3>(x); }",
+        "a packed fragment has no unfinished word"),
+    "too few words": (
+        "auto f() { return packed_from_words<bf16, rows>(1u); }",
+        "a packed fragment of another number of words"),
     "arithmetic of bf16": (
         "auto f(fragment<bf16, part> x) { return x + x; }",
         NOT_OF_THE_LIBRARY),
