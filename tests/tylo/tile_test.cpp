@@ -355,6 +355,9 @@ TEST(vector_plans, see_through_leaves) {
   expect_plan<eights, blocks(8, at_run_time(4)), 16, 2>(4);
   expect_plan<eights, blocks(at_run_time(8), at_run_time(8)), 16, 2>(8);
   expect_plan<eights, blocks(at_run_time(4), at_run_time(8)), 16, 2>(4);
+  // A run that begins at a good offset, and leaves its block.
+  constexpr ownership fives{{1, 16}, steps(2, {0, 5}), steps(4, {0, 1})};
+  expect_plan<fives, {axis_form{}, axis_form{}.then(4, 1).then(4, 3), {}}, 16, 4>(1);
   // Rows as blocks: only some of the offsets between them count.
   constexpr layout_form even_rows{axis_form{}.then(2, 4).then(8, 64), axis_form{}.then(64, 1), {}};
   expect_plan<eights, even_rows, 16, 2>(4);

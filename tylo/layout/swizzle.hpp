@@ -68,13 +68,13 @@ struct fitted_swizzle {
   swizzle found;
 };
 
-/// One swizzle for `first` and then `second`: where both have one shift, the second does not look at what the first
-/// changed, and the bits that one of them looks at and the other does not are neighbours.
+/// One swizzle for `first` and then `second`: where both have one shift, and the bits that one of them looks at and the
+/// other does not are neighbours, no more than the shift. Then the second looks at nothing that the first changed.
 constexpr fitted_swizzle composed(swizzle second, swizzle first) {
   if (first.bits == 0 && second.bits == 0) return {true, {}};
   if (first.bits == 0) return {true, second};
   if (second.bits == 0) return {true, first};
-  if (first.shift != second.shift || (second.source() & first.target()) != 0) return {};
+  if (first.shift != second.shift) return {};
   auto const seen = first.source() ^ second.source();
   if (seen == 0) return {true, {}};
   auto const lowest = std::countr_zero(seen), bits = std::popcount(seen);
