@@ -144,7 +144,9 @@ reduction_outputs<typename Case::output> outputs_of(std::vector<typename Case::o
   return o;
 }
 
-template <class T> struct line_joins { T sum, most, least, more, magnitude; };
+template <class T> struct line_joins {
+  T sum, most, least, more, magnitude;
+};
 template <class T> line_joins<T> joins_of(std::vector<T> const& line) {
   line_joins<T> j{line[0], line[0], line[0], line[0], line[0]};
   for (std::size_t i = 1; i < line.size(); ++i) {
@@ -424,6 +426,35 @@ template <class Case, class Runner> void check_softmax(Runner const& on) {
   for (float scale : {1.0f, 0.125f}) {
     softmax_data const d(reduced_tile_of<Case>(), scale, ++seed);
     expect_online(d, run_softmax<Case>(on, d));
+  }
+}
+
+/// Scores so far apart that only the largest have weights, with differences that are no floats.
+template <class Case, class Runner> void check_extreme_scores(Runner const& on) {
+  constexpr float largest = std::numeric_limits<float>::max();
+  softmax_data d(reduced_tile_of<Case>(), 1, 2);
+  for (auto& v : d.scores)
+    if (std::isfinite(v)) v = v < -5 ? -largest : v > 9 ? largest : v > 7 ? 0.0f : minus_infinity;
+  auto const found = run_softmax<Case>(on, d);
+  auto const places = places_of(d.r.owned), lines = places_of(d.r.result);
+  std::vector<int> count(d.r.lines());
+  for (std::size_t piece = 0; piece < softmax_pieces; ++piece)
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      auto const line = d.r.line_of(places[i]);
+      auto const score = d.score(piece, places[i]);
+      bool const counts = score != -INFINITY && score == d.most(line, piece + 1);
+      ASSERT_EQ(found[piece * (places.size() + lines.size()) + i], counts ? 1 : 0);
+    }
+  for (std::size_t line = 0; line < d.r.lines(); ++line)
+    for (std::size_t piece = 0; piece < softmax_pieces; ++piece)
+      for (std::size_t i = 0; i < d.r.extent(); ++i) {
+        auto const score = d.score(piece, d.r.place(line, i));
+        count[line] += score != -INFINITY && score == d.most(line) ? 1 : 0;
+      }
+  auto const* const state = found.data() + softmax_pieces * (places.size() + lines.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    ASSERT_EQ(state[i], d.most(lines[i]));
+    ASSERT_EQ(state[lines.size() + i], count[lines[i]]);
   }
 }
 

@@ -59,6 +59,7 @@ TEST_F(fragments, replicas_have_the_same_bits) {
 
 TEST_F(fragments, online_softmax) {
   MK_CHECK_ALL(softmax_cases, check_softmax, on_gpu<softmax_cases>{});
+  MK_CHECK_ALL(softmax_cases, check_extreme_scores, on_gpu<softmax_cases>{});
   MK_CHECK_ALL(merge_cases, check_merge, on_gpu<merge_cases>{});
 }
 

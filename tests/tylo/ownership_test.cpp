@@ -237,12 +237,10 @@ void expect_holds(ownership const& o, coordinate shape, int threads, int slots, 
 TEST(ownerships, local) {
   for (int threads : {32, 64, 96, 256})
     for (int count : {1, 2, 7, 16}) {
-      expect_holds(local<axis::columns>(count, threads), {threads, count}, threads, count, [](int t, int s) {
-        return coordinate{t, s};
-      });
-      expect_holds(local<axis::rows>(count, threads), {count, threads}, threads, count, [](int t, int s) {
-        return coordinate{s, t};
-      });
+      expect_holds(local<axis::columns>(count, threads), {threads, count}, threads, count,
+                   [](int t, int s) { return coordinate{t, s}; });
+      expect_holds(local<axis::rows>(count, threads), {count, threads}, threads, count,
+                   [](int t, int s) { return coordinate{s, t}; });
     }
   EXPECT_EQ(local<axis::columns>(4).threads(), 32);
 }
@@ -254,12 +252,9 @@ TEST(ownerships, striped) {
         auto const at = [=](int t, int s) { return s / vector * threads * vector + t * vector + s % vector; };
         int const all = threads * count * vector;
         expect_holds(striped<axis::columns>(count, vector, threads), {1, all}, threads, count * vector,
-                     [&](int t, int s) {
-                       return coordinate{0, at(t, s)};
-                     });
-        expect_holds(striped<axis::rows>(count, vector, threads), {all, 1}, threads, count * vector, [&](int t, int s) {
-          return coordinate{at(t, s), 0};
-        });
+                     [&](int t, int s) { return coordinate{0, at(t, s)}; });
+        expect_holds(striped<axis::rows>(count, vector, threads), {all, 1}, threads, count * vector,
+                     [&](int t, int s) { return coordinate{at(t, s), 0}; });
       }
 }
 
@@ -269,12 +264,10 @@ TEST(ownerships, of_the_factors_and_sums_of_mma) {
     int const row = lane / 4 + ((i < 2 || (i >= 4 && i < 6)) ? 0 : 8);
     return coordinate{row, lane % 4 * 2 + (i & 1) + (i >= 4 ? 8 : 0)};
   });
-  expect_holds(shapes::mma_b, {16, 8}, 32, 4, [](int lane, int i) {
-    return coordinate{lane % 4 * 2 + (i & 1) + (i >= 2 ? 8 : 0), lane / 4};
-  });
-  expect_holds(shapes::mma_c, {16, 8}, 32, 4, [](int lane, int i) {
-    return coordinate{lane / 4 + (i < 2 ? 0 : 8), lane % 4 * 2 + (i & 1)};
-  });
+  expect_holds(shapes::mma_b, {16, 8}, 32, 4,
+               [](int lane, int i) { return coordinate{lane % 4 * 2 + (i & 1) + (i >= 2 ? 8 : 0), lane / 4}; });
+  expect_holds(shapes::mma_c, {16, 8}, 32, 4,
+               [](int lane, int i) { return coordinate{lane / 4 + (i < 2 ? 0 : 8), lane % 4 * 2 + (i & 1)}; });
 }
 
 /// PTX ISA, fragment D of wgmma.m64nNk16.
@@ -302,12 +295,10 @@ TEST(ownerships, tiled) {
 }
 
 TEST(ownerships, two_by_two_patches) {
-  expect_holds(shapes::patches, {16, 8}, 32, 4, [](int t, int s) {
-    return coordinate{t % 8 * 2 + s % 2, t / 8 * 2 + s / 2};
-  });
-  expect_holds(shapes::turned_patches, {8, 16}, 32, 4, [](int t, int s) {
-    return coordinate{t / 8 * 2 + s / 2, t % 8 * 2 + s % 2};
-  });
+  expect_holds(shapes::patches, {16, 8}, 32, 4,
+               [](int t, int s) { return coordinate{t % 8 * 2 + s % 2, t / 8 * 2 + s / 2}; });
+  expect_holds(shapes::turned_patches, {8, 16}, 32, 4,
+               [](int t, int s) { return coordinate{t / 8 * 2 + s / 2, t % 8 * 2 + s % 2}; });
 }
 
 TEST(ownerships, equal_maps_are_equal_values) {

@@ -108,7 +108,8 @@ template <ownership O, class F, class... X> TYLO_FN auto map_alike(F& f, X const
 /// `f` of the elements of all operands, place by place. An operand is a fragment, a reduction of one, or a scalar,
 /// which goes with every element. `f` is any function of scalars.
 template <class F, class... X>
-requires(any_fragment<X> || ...) TYLO_FN auto map(F f, X const&... x) {
+  requires(any_fragment<X> || ...)
+TYLO_FN auto map(F f, X const&... x) {
   using first = typename detail::common<X...>::type;
   static_assert(!std::is_void_v<first>,
                 "tylo: these fragments are owned differently: no thread has the same elements of all of them");
@@ -130,7 +131,8 @@ template <class A, class B> concept with_fragment = any_fragment<A> || any_fragm
   };                                                                                                                   \
   }                                                                                                                    \
   template <class A, class B>                                                                                          \
-  requires detail::with_fragment<A, B> TYLO_FN auto operator op(A const& a, B const& b) {                              \
+    requires detail::with_fragment<A, B>                                                                               \
+  TYLO_FN auto operator op(A const& a, B const& b) {                                                                   \
     return map(detail::name{}, a, b);                                                                                  \
   }
 TYLO_BINARY(plus, +)
@@ -168,8 +170,8 @@ struct choose {
 
 /// Element by element, `a` where the condition holds, else `b`. Both have been evaluated: there is no branch.
 template <class C, class A, class B>
-requires(any_fragment<C> || any_fragment<A> || any_fragment<B>) TYLO_FN
-    auto select(C const& condition, A const& a, B const& b) {
+  requires(any_fragment<C> || any_fragment<A> || any_fragment<B>)
+TYLO_FN auto select(C const& condition, A const& a, B const& b) {
   return map(detail::choose{}, condition, a, b);
 }
 

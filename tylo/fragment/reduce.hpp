@@ -117,8 +117,8 @@ inline constexpr unsigned lanes_that_write = distances_of<O, Along> == warp_size
 
 /// Elements of scratch that `reduce_across_warps` needs.
 template <ownership O, axis Along>
-inline constexpr unsigned scratch_elements = O.threads() /
-                                             32 * reduced<O, Along>.slots() * detail::lanes_that_write<O, Along>;
+inline constexpr unsigned scratch_elements =
+    O.threads() / 32 * reduced<O, Along>.slots() * detail::lanes_that_write<O, Along>;
 
 namespace detail {
 /// Where all threads of the group find the scratch.
