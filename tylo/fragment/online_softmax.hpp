@@ -26,33 +26,19 @@ inline constexpr float log2_e = 1.4426950408889634f;
 
 namespace detail {
 inline constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+inline constexpr float largest_float = std::numeric_limits<float>::max();
 
-/// The scale of a line: smaller where the largest score times the scale would overflow. Differences of such scores are
-/// so large that all weights are 0 or 1 either way.
-struct scale_of_line {
-  float scale_log2;
-  TYLO_FN float operator()(float most) const {
-    constexpr float bound = 1e30f, unit = 0x1p-20f; // the largest float has a subnormal reciprocal
-    return smaller_of(scale_log2, bound * unit * reciprocal_approximate(std::abs(most) * unit));
-  }
-};
-/// The exponent of a score. Rounded, and the same wherever it is needed, so that its error is no part of a ratio.
-struct exponent_of {
-  TYLO_FN float operator()(float score, float scale) const {
-    return score == minus_infinity ? minus_infinity : rounded_product(score, scale);
-  }
-};
-/// What is subtracted from exponents: that of the largest score, or 0 where there is none.
+/// What is subtracted from scores: the largest, or 0 where there is none.
 struct shift_of {
-  TYLO_FN float operator()(float exponent) const { return exponent == minus_infinity ? 0.0f : exponent; }
+  TYLO_FN float operator()(float most) const { return most == minus_infinity ? 0.0f : most; }
 };
+/// The weight of a score. Halves are subtracted, so that finite scores have a finite difference.
 struct weight_of {
-  TYLO_FN float operator()(float score, float scale, float shift) const {
-    return exp2_approximate(fused_multiply_add(score, scale, -shift));
+  float twice_scale;
+  TYLO_FN explicit weight_of(float scale_log2) : twice_scale(smaller_of(2.0f * scale_log2, largest_float)) {}
+  TYLO_FN float operator()(float score, float shift) const {
+    return exp2_approximate(fused_multiply_add(score, 0.5f, -0.5f * shift) * twice_scale);
   }
-};
-struct factor_of {
-  TYLO_FN float operator()(float exponent, float shift) const { return exp2_approximate(exponent - shift); }
 };
 } // namespace detail
 
@@ -79,10 +65,9 @@ template <axis Along, ownership O> struct online_softmax {
   template <group G>
   TYLO_FN step update(G g, fragment<float, O> const& scores, float scale_log2, site at = site::here()) {
     auto const now = map(larger_value{}, most, max<Along>(g, scores, at));
-    auto const scale = map(detail::scale_of_line{scale_log2}, now);
-    auto const shift = map(detail::shift_of{}, map(detail::exponent_of{}, now, scale));
-    auto const before = map(detail::exponent_of{}, most, scale);
-    step result{map(detail::weight_of{}, scores, scale, shift), map(detail::factor_of{}, before, shift)};
+    auto const shift = map(detail::shift_of{}, now);
+    detail::weight_of const weight{scale_log2};
+    step result{map(weight, scores, shift), map(weight, most, shift)};
     sum = sum * result.rescale + tylo::sum<Along>(g, result.weights, at);
     most = now;
     return result;
@@ -96,10 +81,9 @@ template <axis Along, ownership O> struct online_softmax {
   /// Takes in what another state has seen of the same lines.
   TYLO_FN merge_step merge(online_softmax const& with, float scale_log2) {
     auto const now = map(larger_value{}, most, with.most);
-    auto const scale = map(detail::scale_of_line{scale_log2}, now);
-    auto const shift = map(detail::shift_of{}, map(detail::exponent_of{}, now, scale));
-    auto const mine = map(detail::factor_of{}, map(detail::exponent_of{}, most, scale), shift);
-    auto const theirs = map(detail::factor_of{}, map(detail::exponent_of{}, with.most, scale), shift);
+    auto const shift = map(detail::shift_of{}, now);
+    detail::weight_of const weight{scale_log2};
+    auto const mine = map(weight, most, shift), theirs = map(weight, with.most, shift);
     sum = sum * mine + with.sum * theirs;
     most = now;
     return {mine, theirs};
