@@ -83,7 +83,7 @@ bench() {
   (($# > 0)) || fail "bench needs a name, such as: ./mk bench host"
   local preset
   preset=$(preset_for "$@")
-  [[ $1 != cuda ]] || preset=cuda
+  [[ $1 != cuda && $1 != tylo ]] || preset=cuda
   install_packages
   fetch_model
   start "$preset" "benchmarks/mk-bench-$1" "${@:2}"

@@ -7,7 +7,7 @@
 namespace mk {
 namespace {
 
-/// Rows are cut finer than workers, since a submission may have few live ones.
+/// Live rows are cut finer than workers, since a submission may have few of them.
 constexpr std::int64_t row_cuts_per_worker = 4;
 
 /// A task should last this many times the cost of having it.
@@ -32,7 +32,8 @@ void choose_tiles(tiling::node& n, double seconds, machine const& m) {
   n.tile_rows = n.work.rows_divisible ? std::min(rows, largest_tile) : rows;
   auto const column_tiles = ceil_div(units, unit_tiles);
   if (column_tiles >= wanted || !n.work.rows_divisible) return;
-  auto const row_tiles = std::clamp<std::int64_t>(ceil_div(row_cuts_per_worker * wanted, column_tiles), 1, rows);
+  auto const cuts = n.work.rows.is_live() ? row_cuts_per_worker * wanted : wanted;
+  auto const row_tiles = std::clamp<std::int64_t>(ceil_div(cuts, column_tiles), 1, rows);
   auto const row_cut = ceil_div(rows, std::min(row_tiles, std::max<std::int64_t>(1, worth / column_tiles)));
   n.tile_rows = std::min(n.tile_rows, row_cut);
 }

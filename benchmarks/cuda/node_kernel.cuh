@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(node_threads<Groups>, 1) node_kernel(node_argu
     device::ring_writer ring(&memory.ring, memory.pages[0]);
     ring.in_flight = record{}.pages_in_flight;
     node_tasks(a).for_each([&](task const& t) {
-      device::load_context context(ring, memory.operands, memory.constants);
+      device::load_context context(ring, memory.operands, memory.constants, consumers / tylo::warp_size);
       if constexpr (requires { handler<Op>::load(context, arguments, t); }) handler<Op>::load(context, arguments, t);
     });
     ring.drain();

@@ -2,12 +2,12 @@
 #include <megakernels/runtime/session.hpp>
 
 #include "cuda/benchmarks.hpp"
-#include "cuda/gpu_numbers.hpp"
+#include "cuda/gpu_tensor.hpp"
 #include "cuda/operations.hpp"
 #include "cuda/probes.hpp"
 #include "cuda/programs.hpp"
+#include "cuda/submissions.hpp"
 #include "kit/suite.hpp"
-#include "kit/timing.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -25,36 +25,14 @@ std::int64_t multiprocessors() {
   return count;
 }
 
-double microseconds(session& s, program_id p, step const& values) {
-  stopwatch const watch;
-  s.submit(p, values).wait();
-  return watch.seconds() * 1e6;
-}
-
-/// What one more of `count` costs: each long run less a short one, beside which it is taken.
-template <class Long, class Short>
-std::vector<double> differences(std::size_t runs, double count, Long&& of_long, Short&& of_short) {
-  std::vector<double> result, brief;
-  for (std::size_t i = 0; i < runs + 3; ++i) {
-    auto const all = of_long();
-    auto const one = of_short();
-    if (i < 3) continue; // until caches and clocks are warm
-    result.push_back(all);
-    brief.push_back(one);
-  }
-  auto const one = summarize(brief).median;
-  for (auto& us : result) us = (us - one) / count;
-  return result;
-}
-
 /// The tasks of a program are there and, told to count, all run.
 void expect_columns(std::int64_t nodes, std::int64_t columns, std::uint32_t most_workers) {
-  gpu_numbers const x(1, columns);
-  gpu_numbers const y(1, columns);
+  gpu_tensor const x(data_type::int32, 1, columns);
+  gpu_tensor const y(data_type::int32, 1, columns);
   session s(gpu(most_workers), probe_list::table);
   auto const p = s.load(make_columns(nodes, columns, tick::count));
   s.submit(p, step().bind("x", x.view()).bind("y", y.view())).wait();
-  for (auto number : y.fetch())
+  for (auto number : y.numbers())
     expect(number == nodes, "ticks: a count is " + std::to_string(number) + ", not " + std::to_string(nodes));
 }
 
@@ -108,7 +86,7 @@ figure stream_resident() {
   constexpr std::int32_t laps = 8;
   constexpr std::int64_t steps = 4;
   auto const weights = make_rows(workers, row_words);
-  gpu_numbers const rows(workers, 2);
+  gpu_tensor const rows(data_type::int32, workers, 2);
   session s(gpu(), probe_list::table);
   s.set_constant("weights", weights.values);
   auto const p = s.load(make_stream(workers, row_words, laps));
@@ -116,7 +94,7 @@ figure stream_resident() {
   auto more = once;
   more.repeat(steps + 1);
   auto us = differences(20, steps, [&] { return microseconds(s, p, more); }, [&] { return microseconds(s, p, once); });
-  expect_sums(rows.fetch(), weights.sums, laps);
+  expect_sums(rows.numbers(), weights.sums, laps);
   for (auto& t : us) t *= 1e-6;
   auto const bytes = static_cast<double>(weights.values->size_bytes()) * laps;
   return {.unit = "GB/s",
@@ -130,7 +108,7 @@ figure task_empty() {
   auto list = make_columns(tasks, 1, tick::rest);
   expect(list.records.size() == tasks && list.counters.empty(), "task: the list has waits, or not a record a node");
   expect_columns(tasks, 1, 0);
-  gpu_numbers const x(1, 1), y(1, 1);
+  gpu_tensor const x(data_type::int32, 1, 1), y(data_type::int32, 1, 1);
   session s(gpu(), probe_list::table);
   auto const all = s.load(std::move(list)), one = s.load(make_columns(1, 1, tick::rest));
   auto const values = step().bind("x", x.view()).bind("y", y.view());
@@ -143,7 +121,7 @@ figure submit_to_done(bool all_workers) {
   auto const workers = all_workers ? multiprocessors() : 1;
   auto const most = all_workers ? 0u : 1u;
   expect_columns(1, workers, most);
-  gpu_numbers const x(1, workers), y(1, workers);
+  gpu_tensor const x(data_type::int32, 1, workers), y(data_type::int32, 1, workers);
   session s(gpu(most), probe_list::table);
   auto plan = make_columns(1, workers, tick::rest);
   expect(plan.records.size() == static_cast<std::size_t>(workers), "submit_to_done: not a task a worker");
@@ -168,8 +146,8 @@ figure doorbell() {
 figure counter_edge(bool streaming) {
   edge_chain chain{.workers = multiprocessors(), .edges = 512, .laps = streaming ? 32 : 0, .words = row_words};
   auto const rows = chain.workers - 2;
-  gpu_numbers const x(1, 1);
-  gpu_numbers const first(1, 1), last(1, 1), read(rows, 2);
+  gpu_tensor const x(data_type::int32, 1, 1);
+  gpu_tensor const first(data_type::int32, 1, 1), last(data_type::int32, 1, 1), read(data_type::int32, rows, 2);
   session s(gpu(), probe_list::table);
   weight_rows weights;
   auto values = step().bind("x", x.view()).bind("first", first.view()).bind("last", last.view());
@@ -183,15 +161,16 @@ figure counter_edge(bool streaming) {
   auto const counting = s.load(make_edges(chain));
 
   s.submit(counting, values).wait();
-  expect(last.fetch()[0] == chain.edges + 1, "edge: a chain that counts ends at " + std::to_string(last.fetch()[0]));
+  expect(last.numbers()[0] == chain.edges + 1,
+         "edge: a chain that counts ends at " + std::to_string(last.numbers()[0]));
   std::vector<double> us;
   for (int run = -3; run < 30; ++run) {
     s.submit(timed, values).wait();
-    auto const end = static_cast<std::uint32_t>(last.fetch()[0]);
-    auto const ns = end - static_cast<std::uint32_t>(first.fetch()[0]);
+    auto const end = static_cast<std::uint32_t>(last.numbers()[0]);
+    auto const ns = end - static_cast<std::uint32_t>(first.numbers()[0]);
     if (run >= 0) us.push_back(ns * 1e-3 / static_cast<double>(chain.edges));
     if (!streaming) continue;
-    auto const found = read.fetch();
+    auto const found = read.numbers();
     expect_sums(found, weights.sums, chain.laps);
     for (std::size_t r = 0; r < found.size(); r += 2)
       expect(static_cast<std::int32_t>(static_cast<std::uint32_t>(found[r]) - end) > 0,

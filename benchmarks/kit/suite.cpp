@@ -3,6 +3,7 @@
 #include <megakernels/ops/error.hpp>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -32,6 +33,14 @@ void append(std::filesystem::path file, std::string const& device, std::string c
   if (!to) throw error("results cannot be written to '" + file.string() + "'");
 }
 
+/// What others took for the same, by name of the benchmark; a file of none where there is no name.
+std::map<std::string, std::map<std::string, double>> read_baselines(std::string const& path) {
+  if (path.empty()) return {};
+  std::ifstream from(path);
+  if (!from) throw error("baselines cannot be read from '" + path + "'");
+  return nlohmann::json::parse(from).get<std::map<std::string, std::map<std::string, double>>>();
+}
+
 /// Figures of a machine that has other work are not worth much.
 void warn_if_busy() {
   double load = 0;
@@ -48,15 +57,18 @@ void expect(bool ok, std::string const& what) {
 
 int run_suite(int argc, char** argv, std::string const& about, std::string const& device,
               std::vector<benchmark> const& benchmarks) {
-  std::string json, filter;
+  std::string json, filter, baselines;
   bool list = false;
   CLI::App app(about);
   app.add_option("--json", json, "append results to this file, or to the device's file in this folder");
   app.add_option("--filter", filter, "run only benchmarks whose name contains this");
+  app.add_option("--baselines", baselines,
+                 "add others' figures of the same run: {\"benchmark\": {\"name\": number, ...}, ...}");
   app.add_flag("--list", list, "list the benchmarks");
   CLI11_PARSE(app, argc, argv);
 
   bool failed = false;
+  auto const others = read_baselines(baselines);
   auto const from = origin_on(device);
   if (!list) {
     warn_if_busy();
@@ -70,7 +82,9 @@ int run_suite(int argc, char** argv, std::string const& about, std::string const
       continue;
     }
     try {
-      auto const result = run();
+      auto result = run();
+      if (auto const of = others.find(name); of != others.end())
+        result.baselines.insert(of->second.begin(), of->second.end());
       print(name, result);
       if (!json.empty()) append(json, device, to_json_line(name, result, from));
     } catch (std::exception const& e) {

@@ -149,7 +149,7 @@ private:
     bool const broken = !(score < infinity);
     state.broken |= tylo::any_lane(broken);
     if (broken) score = -infinity;
-    float const largest = larger{}(state.largest, warp_max(score));
+    float const largest = tylo::larger_of(state.largest, warp_max(score));
     // All scores may be -infinity, and infinities have no difference.
     float const weight = largest == -infinity ? 0.0f : std::exp(score - largest);
     float const before = largest == -infinity ? 0.0f : std::exp(state.largest - largest);

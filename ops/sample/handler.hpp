@@ -115,7 +115,7 @@ private:
   /// After the first pass. False where nothing is left to be drawn: `last_` is the answer.
   TYLO_FN bool begin_drawing() {
     last_ = no_rank;
-    for (unsigned w = 0; w < Context::warps; ++w) last_ = larger{}(last_, scratch_.best[w]);
+    for (unsigned w = 0; w < Context::warps; ++w) last_ = tylo::larger_of(last_, scratch_.best[w]);
     rule_ = scratch_.rule;
     context_.sync();
     if (!(rule_.temperature >= 0) || rule_.top_p != rule_.top_p || last_ < first_drawable || last_ >= first_refused)
@@ -189,7 +189,7 @@ private:
         auto const rank = ranked(logit[j], index + j * Context::threads);
         bool const inside = rank >= last_ && ((rank ^ prefix) & known) == 0;
         wanted |= (inside ? 1u : 0u) << j;
-        best = larger{}(best, logit[j] == logit[j] ? rank : first_refused);
+        best = tylo::larger_of(best, logit[j] == logit[j] ? rank : first_refused);
       }
       // Few passes want many tokens: one by one.
       MK_ROLLED
@@ -201,7 +201,7 @@ private:
       }
     }
     if (last_ == nothing_yet) {
-      best = warp_reduce(best, larger{});
+      best = tylo::join_lanes(best, tylo::larger_value{});
       if (context_.lane() == 0) scratch_.best[context_.warp()] = best;
     }
     join(sum);

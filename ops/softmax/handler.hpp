@@ -1,12 +1,15 @@
 #pragma once
 
-/// The device side of `softmax`: all threads share a row and go over it three times.
+/// The device side of `softmax`. Common rows stay in registers: each warp has a piece with its own largest number and
+/// sum, and the warps of a team join theirs through scratch. Any other row is read three times, by all threads.
 
 #include <megakernels/ops/device/element.hpp>
 #include <megakernels/ops/device/reduce.hpp>
 #include <megakernels/ops/device/rolled.hpp>
+#include <megakernels/ops/device/row_teams.hpp>
 #include <megakernels/ops/handler.hpp>
 #include <megakernels/ops/softmax/softmax.hpp>
+#include <megakernels/tylo/fragment/online_softmax.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -15,29 +18,85 @@
 namespace mk {
 
 template <> struct handler<softmax> {
+  template <class Context> static TYLO_FN void load(Context& context, softmax::arguments const& a, task const& t) {
+    if (goes_by_teams(context, a, context.consumer_warps()))
+      handlers::make_room_for_rows<vectors>(context, context.operand(softmax::x), t);
+  }
+
   template <class Context> static TYLO_FN void compute(Context& context, softmax::arguments const& a, task const& t) {
     auto const& x = context.operand(softmax::x);
     auto const& y = context.operand(softmax::y);
+    if (goes_by_teams(context, a, Context::warps))
+      by_teams(context, x, y, a.scale * tylo::log2_e, t);
+    else
+      by_all(context, x, y, a.scale, t);
+  }
+
+private:
+  static constexpr float infinity = std::numeric_limits<float>::infinity();
+  static constexpr int vectors = 16; ///< of 8 elements, a lane
+  using state = tylo::online_softmax<tylo::axis::columns, handlers::row_piece<vectors>>;
+
+  /// Other scales are for those who look at each number more than once: a negative one turns the order, and 0 makes NaN
+  /// of the -inf past the end of a row.
+  template <class Context>
+  static TYLO_FN bool goes_by_teams(Context const& context, softmax::arguments const& a, unsigned warps) {
+    bool const common_scale = a.scale > 0 && a.scale * tylo::log2_e < infinity;
+    return common_scale && handlers::fits_teams<vectors>(context.operand(softmax::x), warps) &&
+           handlers::fits_teams<vectors>(context.operand(softmax::y), warps);
+  }
+
+  template <class Context>
+  static TYLO_FN void by_teams(Context& context, tensor_view const& x, tensor_view const& y, float scale_log2,
+                               task const& t) {
+    auto const team = handlers::team_for<vectors>(context, x.extent(1));
+    auto* shared = context.template scratch<state>();
+    handlers::for_rows<vectors>(context, x, t, team, -infinity, [&](std::int64_t row, auto const& numbers) {
+      tylo::sync_warp();
+      auto mine = state::start();
+      auto const weights = mine.update(tylo::this_warp{}, numbers, scale_log2).weights;
+      // What is written now has been read before the barrier of the row before.
+      shared = shared == context.template scratch<state>() ? shared + Context::warps : shared - Context::warps;
+      auto const factor = join(team, mine, shared + team.team * team.warps, scale_log2);
+      handlers::store_piece<vectors>(y, row, team, weights * factor);
+    });
+  }
+
+  /// What makes the weights of a warp's piece shares of the row: the states of the team's warps, one after another.
+  static TYLO_FN state::line_values join(handlers::row_team const& team, state const& mine, state* of_team,
+                                         float scale_log2) {
+    if (team.warps == 1) return mine.normalizer();
+    if (tylo::lane_rank() == 0) of_team[team.warp] = mine;
+    team.sync();
+    auto all = of_team[0];
+    MK_ROLLED for (unsigned w = 1; w < team.warps; ++w) all.merge(of_team[w], scale_log2);
+    auto of_mine = mine;
+    auto const factor = of_mine.merge(all, scale_log2).mine;
+    return factor * all.normalizer();
+  }
+
+  template <class Context>
+  static TYLO_FN void by_all(Context& context, tensor_view const& x, tensor_view const& y, float scale, task const& t) {
     auto const width = x.extent(1);
     auto* const slots = context.template scratch<float>();
     for (auto row = t.row_begin; row < t.row_end; ++row) {
       auto const number = [&](std::int64_t i) {
         auto const v = handlers::load(x.type, x.at(row, i));
-        return a.scale < 0 ? -v : v;
+        return scale < 0 ? -v : v;
       };
       float most = -infinity;
       MK_ROLLED for (std::int64_t i = context.thread(); i < width; i += Context::threads) {
-        most = handlers::larger{}(most, ranked(number(i), a.scale));
+        most = tylo::larger_of(most, ranked(number(i), scale));
       }
       most = handlers::team_max(context, most, slots);
 
       float sum = 0;
       MK_ROLLED for (std::int64_t i = context.thread(); i < width; i += Context::threads) {
-        sum += term(number(i), most, a.scale);
+        sum += term(number(i), most, scale);
       }
       sum = handlers::team_sum(context, sum, slots);
       MK_ROLLED for (std::int64_t i = context.thread(); i < width; i += Context::threads) {
-        auto const share = term(number(i), most, a.scale) / sum;
+        auto const share = term(number(i), most, scale) / sum;
         handlers::store(y.type, y.at(row, i),
                         most == infinity    ? std::numeric_limits<float>::quiet_NaN()
                         : most == -infinity ? 0.0f
@@ -45,9 +104,6 @@ template <> struct handler<softmax> {
       }
     }
   }
-
-private:
-  static constexpr float infinity = std::numeric_limits<float>::infinity();
 
   /// The number, or infinity where its row has no result: one maximum then answers both questions.
   static TYLO_FN float ranked(float v, float scale) {

@@ -26,14 +26,14 @@ template <class Op> TYLO_FN typename Op::arguments const& arguments_of(decoded_t
 }
 
 /// One thread: fills the ring for task after task, as far ahead as the ring allows.
-template <class List> TYLO_FN void run_loader(task_queue* queue, ring_writer ring) {
+template <class List> TYLO_FN void run_loader(task_queue* queue, ring_writer ring, unsigned consumer_warps) {
   for (queue_cursor at;; at.step()) {
     wait(&queue->decoded[at.slot], at.lap);
     auto const& t = queue->slots[at.slot];
     if (t.operation == end_of_kernel) break;
     if (t.operation != end_of_step && !t.empty) {
       ring.in_flight = t.pages_in_flight < ring_pages ? t.pages_in_flight : ring_pages;
-      load_context context(ring, t.operands, t.constants);
+      load_context context(ring, t.operands, t.constants, consumer_warps);
       dispatch(List{}, t.operation, [&]<class Op>() {
         if constexpr (requires { handler<Op>::load(context, arguments_of<Op>(t), t.grid); })
           handler<Op>::load(context, arguments_of<Op>(t), t.grid);

@@ -6,6 +6,7 @@
 
 #include <megakernels/ops/operation.hpp>
 #include <megakernels/runtime/device/ring.hpp>
+#include <megakernels/tylo/group.hpp>
 
 namespace mk::device {
 
@@ -14,8 +15,8 @@ inline constexpr std::uint32_t scratch_bytes = 8192;
 
 class load_context {
 public:
-  TYLO_FN load_context(ring_writer& ring, tensor_view const* operands, std::uint32_t constants)
-      : ring_(ring), operands_(operands), constants_(constants) {}
+  TYLO_FN load_context(ring_writer& ring, tensor_view const* operands, std::uint32_t constants, unsigned consumer_warps)
+      : ring_(ring), operands_(operands), constants_(constants), consumer_warps_(consumer_warps) {}
 
   TYLO_FN tensor_view const& operand(int slot) const { return operands_[slot]; }
   /// Whether the operand lies in memory that no task ever writes. The same for `load` and `compute`.
@@ -23,6 +24,10 @@ public:
   static constexpr std::uint32_t page_bytes = device::page_bytes;
   static constexpr std::uint32_t most_span_pages = device::most_span_pages;
 
+  /// `Context::warps` of `compute`.
+  TYLO_FN unsigned consumer_warps() const { return consumer_warps_; }
+
+  /// With 0 bytes it is room for `compute` to use as it likes.
   TYLO_FN std::byte* acquire_span(std::uint32_t pages, std::uint32_t bytes) { return ring_.acquire(pages, bytes); }
   TYLO_FN void copy(std::byte* to, std::byte const* from, std::uint32_t bytes) { ring_.copy(to, from, bytes); }
 
@@ -30,6 +35,7 @@ private:
   ring_writer& ring_;
   tensor_view const* operands_;
   std::uint32_t constants_;
+  unsigned consumer_warps_;
 };
 
 template <unsigned Threads> class compute_context {
@@ -51,12 +57,22 @@ public:
   TYLO_FN unsigned warp() const { return thread_ / tylo::warp_size; }
   TYLO_FN unsigned lane() const { return thread_ % tylo::warp_size; }
 
+  /// The same as a group. Barriers from `free_barrier` on, up to 15, are the handler's own.
+  TYLO_FN tylo::warps<warps> group() const { return {tylo::thread_rank() / tylo::warp_size - warp(), 1}; }
+  static constexpr unsigned free_barrier = 2;
+
   /// All threads of the task have arrived, and see each other's earlier writes.
-  TYLO_FN void sync(tylo::site at = tylo::site::here()) { tylo::sync_named(1, Threads, at); }
+  TYLO_FN void sync(tylo::site at = tylo::site::here()) { group().sync(at); }
 
   TYLO_FN std::byte const* wait_span(std::uint32_t pages, tylo::site at = tylo::site::here()) {
     return ring_.wait_span(pages, at);
   }
+  /// The same for a span of no bytes. Who writes to it calls `tylo::fence_async_proxy` before it is released.
+  TYLO_FN std::byte* wait_room(std::uint32_t pages, tylo::site at = tylo::site::here()) {
+    return const_cast<std::byte*>(ring_.wait_span(pages, at));
+  }
+  /// The one of those held that was waited for first, which has so many pages.
+  TYLO_FN std::byte const* oldest_span(std::uint32_t pages) const { return ring_.oldest_span(pages); }
   TYLO_FN void release_span(std::uint32_t pages, tylo::site at = tylo::site::here()) { ring_.release_span(pages, at); }
 
   /// Shared memory of the task, `scratch_bytes`; contents are unspecified at its start.

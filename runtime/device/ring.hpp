@@ -119,6 +119,11 @@ public:
     return start;
   }
 
+  /// The oldest span that is held, which has so many pages.
+  TYLO_FN std::byte const* oldest_span(std::uint32_t pages) const {
+    return pages_ + std::size_t(held_.crosses_end(pages) ? 0 : held_.page) * page_bytes;
+  }
+
   /// The warp is done with the oldest span that it holds, which has so many pages.
   TYLO_FN void release_span(std::uint32_t pages, tylo::site at = tylo::site::here()) {
     tylo::sync_warp();

@@ -47,7 +47,8 @@ template <class List, unsigned Groups> TYLO_FN void run_worker(kernel_arguments 
     if (warp == 0)
       control_role(arguments, &memory.queue).run();
     else if (warp == 1 && elected)
-      run_loader<List>(&memory.queue, ring_writer(&memory.ring, memory.pages[0]));
+      run_loader<List>(&memory.queue, ring_writer(&memory.ring, memory.pages[0]),
+                       Groups * warpgroup_threads / tylo::warp_size);
     else if (warp == 2 && elected)
       watcher_role(arguments, &memory.queue).run();
   } else {

@@ -438,23 +438,29 @@ template <class Case, class Runner> void check_extreme_scores(Runner const& on) 
   auto const found = run_softmax<Case>(on, d);
   auto const places = places_of(d.r.owned), lines = places_of(d.r.result);
   std::vector<int> count(d.r.lines());
-  for (std::size_t piece = 0; piece < softmax_pieces; ++piece)
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      auto const line = d.r.line_of(places[i]);
-      auto const score = d.score(piece, places[i]);
-      bool const counts = score != -INFINITY && score == d.most(line, piece + 1);
-      ASSERT_EQ(found[piece * (places.size() + lines.size()) + i], counts ? 1 : 0);
-    }
   for (std::size_t line = 0; line < d.r.lines(); ++line)
     for (std::size_t piece = 0; piece < softmax_pieces; ++piece)
       for (std::size_t i = 0; i < d.r.extent(); ++i) {
         auto const score = d.score(piece, d.r.place(line, i));
         count[line] += score != -INFINITY && score == d.most(line) ? 1 : 0;
       }
-  auto const* const state = found.data() + softmax_pieces * (places.size() + lines.size());
+  auto const each = places.size() + lines.size();
+  auto const* const state = found.data() + softmax_pieces * each;
+  std::vector<double> factor(d.r.lines()); // factors of later pieces, going backwards
   for (std::size_t i = 0; i < lines.size(); ++i) {
     ASSERT_EQ(state[i], d.most(lines[i]));
-    ASSERT_EQ(state[lines.size() + i], count[lines[i]]);
+    factor[lines[i]] = state[2 * lines.size() + i];
+  }
+  for (std::size_t piece = softmax_pieces; piece-- > 0;) {
+    auto const* const weights = found.data() + piece * each;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      auto const line = d.r.line_of(places[i]);
+      auto const score = d.score(piece, places[i]);
+      auto const share = score != -INFINITY && score == d.most(line) ? 1.0 / count[line] : 0;
+      ASSERT_NEAR(weights[i] * factor[line], share, 0x1p-20 * share + 0x1p-60);
+    }
+    auto const later = factor;
+    for (std::size_t i = 0; i < lines.size(); ++i) factor[lines[i]] = later[lines[i]] * weights[places.size() + i];
   }
 }
 

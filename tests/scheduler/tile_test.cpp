@@ -47,9 +47,15 @@ TEST(tile, columns_are_cut_first) {
 }
 
 TEST(tile, rows_are_cut_where_columns_are_too_few) {
-  EXPECT_EQ(tiles_of(100, 1, eager(4)), (made{7, 1, 15}));
+  EXPECT_EQ(tiles_of(100, 1, eager(4)), (made{25, 1, 4}));
   EXPECT_EQ(tiles_of(3, 2, eager(64)), (made{1, 1, 6}));
   EXPECT_EQ(tiles_of(100, 1, eager(1)), (made{100, 1, 1}));
+}
+
+TEST(tile, live_rows_are_cut_finer) {
+  graph g("g");
+  g.add<toy::map>("n", {}, {g.input("x", data_type::fp32, {g.live("rows", 100), {"columns", 1}})});
+  EXPECT_EQ(tile(g, eager(4)).nodes[0].tile_rows, 7);
 }
 
 TEST(tile, rows_that_stay_whole) { EXPECT_EQ(tiles_of<toy::put>(100, 3, eager(64)), (made{100, 1, 3})); }

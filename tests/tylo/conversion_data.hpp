@@ -24,8 +24,9 @@ inline constexpr std::size_t packed_types = 6;
 
 /// `f` is called with a value of each type.
 template <std::size_t Count, class F> void for_each_type(F f) {
-  [&]<std::size_t... I>(std::index_sequence<I...>) { (f(std::tuple_element_t<I, number_types>{}), ...); }
-  (std::make_index_sequence<Count>{});
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (f(std::tuple_element_t<I, number_types>{}), ...);
+  }(std::make_index_sequence<Count>{});
 }
 template <class F> void for_each_number_type(F f) { for_each_type<std::tuple_size_v<number_types>>(f); }
 template <class F> void for_each_packed_type(F f) { for_each_type<packed_types>(f); }

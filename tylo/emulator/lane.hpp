@@ -18,8 +18,8 @@ void sync_warp(site);
 std::uint64_t shuffle(std::uint64_t bits, unsigned from, site);
 std::uint64_t shuffle_xor(std::uint64_t bits, unsigned mask, site);
 std::uint32_t ballot(bool, site);
-/// Joins the lanes' values by `join(a, b)` (which writes into a) over lanes 16, 8, 4, 2, 1 apart, those of `distances`, in
-/// one meeting.
+/// Joins the lanes' values by `join(a, b)` (which writes into a) over lanes 16, 8, 4, 2, 1 apart, those of `distances`,
+/// in one meeting.
 void butterfly(void* value, std::size_t bytes, unsigned distances, void (*join)(void* into, void const* with), site);
 bool is_batched();
 void pause_ns(unsigned ns, site);

@@ -30,7 +30,9 @@ struct any_vectors {};
 namespace detail {
 
 /// So many bytes that one instruction moves.
-template <std::size_t Bytes> struct alignas(Bytes) vector_of_bytes { std::uint32_t words[Bytes / 4]; };
+template <std::size_t Bytes> struct alignas(Bytes) vector_of_bytes {
+  std::uint32_t words[Bytes / 4];
+};
 
 /// Elements from and to words: by bits, which stay in registers, where memory would not.
 template <int Length, class T> TYLO_FN void from_words(vector_of_bytes<Length * sizeof(T)> const& vector, T* to) {

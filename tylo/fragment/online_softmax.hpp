@@ -26,18 +26,50 @@ inline constexpr float log2_e = 1.4426950408889634f;
 
 namespace detail {
 inline constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
-inline constexpr float largest_float = std::numeric_limits<float>::max();
 
-/// What is subtracted from scores: the largest, or 0 where there is none.
-struct shift_of {
+/// The largest score, or 0 where all are masked.
+struct largest_of {
   TYLO_FN float operator()(float most) const { return most == minus_infinity ? 0.0f : most; }
 };
-/// The weight of a score. Halves are subtracted, so that finite scores have a finite difference.
+/// The scale of a line: smaller where the largest exponent would pass 2^30. Exponents of different scores are then so
+/// far apart that shares are 0 or equal either way.
+struct scale_of {
+  float scale_log2;
+  TYLO_FN float operator()(float largest) const {
+    constexpr float bound = 0x1p30f, unit = 0x1p-20f; // the largest float has a subnormal reciprocal
+    return smaller_of(scale_log2, bound * unit * reciprocal_approximate(std::abs(largest) * unit));
+  }
+};
+/// The exponent of a largest score, rounded: the same wherever it is needed, so that its error is no part of a ratio.
+struct exponent_of {
+  TYLO_FN float operator()(float score, float scale) const {
+    return score == minus_infinity ? minus_infinity : rounded_product(score, scale);
+  }
+};
 struct weight_of {
-  float twice_scale;
-  TYLO_FN explicit weight_of(float scale_log2) : twice_scale(smaller_of(2.0f * scale_log2, largest_float)) {}
-  TYLO_FN float operator()(float score, float shift) const {
-    return exp2_approximate(fused_multiply_add(score, 0.5f, -0.5f * shift) * twice_scale);
+  TYLO_FN float operator()(float score, float scale, float shift) const {
+    return exp2_approximate(fused_multiply_add(score, scale, -shift));
+  }
+};
+struct factor_of {
+  TYLO_FN float operator()(float exponent, float shift) const { return exp2_approximate(exponent - shift); }
+};
+
+/// What the largest scores say of their lines.
+template <class Lines> struct line_scale {
+  Lines scale;
+  Lines shift; ///< what is subtracted from exponents
+
+  TYLO_FN line_scale(Lines const& most, float scale_log2)
+      : scale(map(scale_of{scale_log2}, map(largest_of{}, most))),
+        shift(map(exponent_of{}, map(largest_of{}, most), scale)) {}
+
+  template <class Scores> TYLO_FN Scores weights(Scores const& scores) const {
+    return map(weight_of{}, scores, scale, shift);
+  }
+  /// For what belongs to other largest scores.
+  TYLO_FN Lines factor(Lines const& other_most) const {
+    return map(factor_of{}, map(exponent_of{}, other_most, scale), shift);
   }
 };
 } // namespace detail
@@ -57,7 +89,7 @@ template <axis Along, ownership O> struct online_softmax {
   }
 
   struct step {
-    fragment<float, O> weights; ///< relative to the new largest score
+    fragment<float, O> weights; ///< relative to the new largest score, as the sum is
     line_values rescale;        ///< factor for what was made of earlier weights
   };
 
@@ -65,9 +97,8 @@ template <axis Along, ownership O> struct online_softmax {
   template <group G>
   TYLO_FN step update(G g, fragment<float, O> const& scores, float scale_log2, site at = site::here()) {
     auto const now = map(larger_value{}, most, max<Along>(g, scores, at));
-    auto const shift = map(detail::shift_of{}, now);
-    detail::weight_of const weight{scale_log2};
-    step result{map(weight, scores, shift), map(weight, most, shift)};
+    detail::line_scale const of_line(now, scale_log2);
+    step result{of_line.weights(scores), of_line.factor(most)};
     sum = sum * result.rescale + tylo::sum<Along>(g, result.weights, at);
     most = now;
     return result;
@@ -81,9 +112,8 @@ template <axis Along, ownership O> struct online_softmax {
   /// Takes in what another state has seen of the same lines.
   TYLO_FN merge_step merge(online_softmax const& with, float scale_log2) {
     auto const now = map(larger_value{}, most, with.most);
-    auto const shift = map(detail::shift_of{}, now);
-    detail::weight_of const weight{scale_log2};
-    auto const mine = map(weight, most, shift), theirs = map(weight, with.most, shift);
+    detail::line_scale const of_line(now, scale_log2);
+    auto const mine = of_line.factor(most), theirs = of_line.factor(with.most);
     sum = sum * mine + with.sum * theirs;
     most = now;
     return {mine, theirs};
@@ -96,11 +126,13 @@ template <axis Along, ownership O> struct online_softmax {
 
   /// Natural logarithm of the sum of exp(scale * score); -inf where all is masked.
   TYLO_FN line_values log_sum_exp(float scale_log2) const {
+    detail::line_scale const of_line(most, scale_log2);
     return map(
-        [scale_log2](float m, float s) {
-          return s == 0.0f ? detail::minus_infinity : (m * scale_log2 + std::log2(s)) / log2_e;
+        [scale_log2](float largest, float scale, float shift, float s) {
+          auto const rest = std::log2(s) - fused_multiply_add(largest, scale, -shift);
+          return s == 0.0f ? detail::minus_infinity : (largest * scale_log2 + rest) / log2_e;
         },
-        most, sum);
+        most, of_line.scale, of_line.shift, sum);
   }
 };
 

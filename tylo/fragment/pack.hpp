@@ -47,7 +47,8 @@ template <class T, ownership O> TYLO_FN packed_fragment<T, O> pack(fragment<T, O
 
 /// Converts to T and packs.
 template <class T, class From, ownership O>
-requires(!std::is_same_v<T, From>) TYLO_FN packed_fragment<T, O> pack(fragment<From, O> const& f) {
+  requires(!std::is_same_v<T, From>)
+TYLO_FN packed_fragment<T, O> pack(fragment<From, O> const& f) {
   if constexpr (!detail::check_conversion<T, From>()) {
     return {};
   } else if constexpr (detail::is_byte_float<From> && !std::is_same_v<T, fp16>) {

@@ -43,6 +43,9 @@ TYLO_FN inline float reciprocal_approximate(float x) {
 #endif
 }
 
+/// a * b, rounded: never one rounding together with a sum. PTX: mul.rn.f32.
+TYLO_FN inline float rounded_product(float a, float b) { TYLO_EITHER(return __fmul_rn(a, b), return a * b); }
+
 /// a * b + c with one rounding.
 TYLO_FN inline float fused_multiply_add(float a, float b, float c) { return std::fma(a, b, c); }
 TYLO_FN inline double fused_multiply_add(double a, double b, double c) { return std::fma(a, b, c); }

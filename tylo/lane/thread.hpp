@@ -53,8 +53,8 @@ template <class T> TYLO_FN T shuffle(T value, unsigned from, site at = site::her
                      return detail::from_word<T>(emulator::shuffle(detail::to_word(value), from, at)));
 }
 
-/// Joins the values of lanes pairwise: those 16 lanes apart, then 8, 4, 2, 1, of these distances those whose bits are in
-/// `Distances`. `join` is commutative, so that all lanes that are joined get the same bits. All lanes take part.
+/// Joins the values of lanes pairwise: those 16 lanes apart, then 8, 4, 2, 1, of these distances those whose bits are
+/// in `Distances`. `join` is commutative, so that all lanes that are joined get the same bits. All lanes take part.
 template <unsigned Distances = warp_size - 1, class T, class Join>
 TYLO_FN T join_lanes(T value, Join join, site at = site::here()) {
   static_assert(Distances < warp_size);

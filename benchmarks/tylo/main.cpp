@@ -1,0 +1,27 @@
+// mk-bench-tylo: operations of tile primitives, in figures.
+
+#include "kit/suite.hpp"
+#include "tylo/benchmarks.hpp"
+
+#include <cuda_runtime_api.h>
+
+namespace {
+
+std::string gpu_name() {
+  cudaDeviceProp properties{};
+  return cudaGetDeviceProperties(&properties, 0) == cudaSuccess ? properties.name : "no GPU";
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  using namespace mk::bench;
+  return run_suite(argc, argv, "Measures operations that are written with tile primitives, through the runtime.",
+                   gpu_name(),
+                   {
+                       {"softmax/bf16/8192x1024", [] { return softmax_rows(8192, 1024); }},
+                       {"softmax/bf16/8192x8192", [] { return softmax_rows(8192, 8192); }},
+                       {"softmax/bf16/4096x32768", [] { return softmax_rows(4096, 32768); }},
+                       {"rms_norm/bf16/8192x8192", [] { return rms_norm_rows(8192, 8192); }},
+                   });
+}
