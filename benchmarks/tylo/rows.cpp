@@ -75,25 +75,38 @@ void expect_close(bf16 found, double right, char const* what) {
              std::to_string(right));
 }
 
-/// Times a program of one operation from "x" to "y".
-template <class Right> figure measure(graph const& g, std::int64_t rows, std::int64_t columns, Right right) {
-  gpu_tensor x(data_type::bf16, rows, columns);
-  gpu_tensor const y(data_type::bf16, rows, columns);
-  auto const numbers = normal_numbers(rows, columns);
-  x.set(std::as_bytes(std::span(numbers)));
-  auto const limit = copy_rate(y.view().data, x.view().data, x.size_bytes());
+/// Nodes of the step that is measured, each with tensors of its own: the start and the end of a step are no part of an
+/// operation.
+constexpr int nodes = 8;
 
-  constexpr std::int64_t steps = 20;
+std::string numbered(char const* name, int i) { return std::string(name) + std::to_string(i); }
+
+/// Times a node of a program: `add` makes it, y from x.
+template <class Add, class Right> figure measure(std::int64_t rows, std::int64_t columns, Add add, Right right) {
+  graph g("rows");
+  step once;
+  std::vector<gpu_tensor> x, y;
+  auto const numbers = normal_numbers(rows, columns);
+  for (int i = 0; i < nodes; ++i) {
+    auto const from = g.input(numbered("x", i), data_type::bf16, {{"row", rows}, {"column", columns}});
+    g.output(numbered("y", i), add(g, numbered("node", i), from));
+    x.emplace_back(data_type::bf16, rows, columns).set(std::as_bytes(std::span(numbers)));
+    y.emplace_back(data_type::bf16, rows, columns);
+    once.bind(numbered("x", i), x.back().view()).bind(numbered("y", i), y.back().view());
+  }
+  auto const limit = copy_rate(y.front().view().data, x.front().view().data, x.front().size_bytes());
+
+  constexpr std::int64_t steps = 4;
   session s(cuda_device{.kernel = &kernels::full()}, full_operations);
   auto const p = s.load(compile(g, {.workers = multiprocessors()}, full_operations));
-  auto once = step().bind("x", x.view()).bind("y", y.view());
   auto more = once;
   more.repeat(steps + 1);
-  auto us = differences(20, steps, [&] { return microseconds(s, p, more); }, [&] { return microseconds(s, p, once); });
-  check_rows(numbers, y.bytes(), columns, right);
+  auto us = differences(
+      20, steps * nodes, [&] { return microseconds(s, p, more); }, [&] { return microseconds(s, p, once); });
+  for (auto const& result : y) check_rows(numbers, result.bytes(), columns, right);
   for (auto& t : us) t *= 1e-6;
   return {.unit = "GB/s",
-          .measured = summarize(rates(2e-9 * static_cast<double>(x.size_bytes()), us)),
+          .measured = summarize(rates(2e-9 * static_cast<double>(x.front().size_bytes()), us)),
           .limit = limit,
           .verdict = "every 37th row is right to a bf16 step"};
 }
@@ -101,10 +114,10 @@ template <class Right> figure measure(graph const& g, std::int64_t rows, std::in
 } // namespace
 
 figure softmax_rows(std::int64_t rows, std::int64_t columns) {
-  graph g("softmax");
-  auto const x = g.input("x", data_type::bf16, {{"row", rows}, {"column", columns}});
-  g.output("y", g.add<softmax>("softmax", {.type = data_type::bf16}, {x})[0]);
-  return measure(g, rows, columns, [](row in, row out) {
+  auto const add = [](graph& g, std::string const& name, value x) {
+    return g.add<softmax>(name, {.type = data_type::bf16}, {x})[0];
+  };
+  return measure(rows, columns, add, [](row in, row out) {
     double largest = -1e30, sum = 0;
     for (auto v : in) largest = std::max(largest, static_cast<double>(static_cast<float>(v)));
     for (auto v : in) sum += std::exp(static_cast<double>(static_cast<float>(v)) - largest);
@@ -114,10 +127,10 @@ figure softmax_rows(std::int64_t rows, std::int64_t columns) {
 }
 
 figure rms_norm_rows(std::int64_t rows, std::int64_t columns) {
-  graph g("rms_norm");
-  auto const x = g.input("x", data_type::bf16, {{"row", rows}, {"column", columns}});
-  g.output("y", g.add<rms_norm>("rms_norm", {.type = data_type::bf16}, {x})[0]);
-  return measure(g, rows, columns, [columns](row in, row out) {
+  auto const add = [](graph& g, std::string const& name, value x) {
+    return g.add<rms_norm>(name, {.type = data_type::bf16}, {x})[0];
+  };
+  return measure(rows, columns, add, [columns](row in, row out) {
     double squares = 0;
     for (auto v : in) squares += std::pow(static_cast<double>(static_cast<float>(v)), 2);
     auto const scale = 1 / std::sqrt(squares / static_cast<double>(columns) + 1e-5);

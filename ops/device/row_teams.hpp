@@ -2,9 +2,10 @@
 
 /// Rows of a dense tensor, held in registers from the one read to the one write. A row is cut into pieces, one for each
 /// warp of a team; teams take rows by turns. Narrow rows have teams of few warps, so that some wait for memory while
-/// others compute. Where a task has many rows they are copied ahead, into the ring: a round is a span of it, in which
-/// each warp has a slice for its piece. The loader only makes room; the warps start the copies, when the task runs.
+/// others compute. Where a task has many rows they are copied ahead, into pages that the loader lends: a round of them
+/// has a slice for the piece of each warp.
 
+#include <megakernels/ops/device/element.hpp>
 #include <megakernels/ops/device/rolled.hpp>
 #include <megakernels/ops/operation.hpp>
 #include <megakernels/ops/tensor.hpp>
@@ -12,6 +13,7 @@
 #include <megakernels/tylo/fragment/memory.hpp>
 #include <megakernels/tylo/lane/async_proxy.hpp>
 #include <megakernels/tylo/lane/barrier.hpp>
+#include <megakernels/tylo/lane/cache_policy.hpp>
 #include <megakernels/tylo/lane/copy.hpp>
 #include <megakernels/tylo/lane/thread.hpp>
 #include <megakernels/tylo/target.hpp>
@@ -124,8 +126,9 @@ struct row_rounds {
   static constexpr unsigned ahead = 3; ///< rounds of which copies are under way
 
   unsigned count;       ///< of rounds
-  unsigned slice_bytes; ///< of a round's span of the ring, for each warp
-  unsigned pages;       ///< of the span; 0: rows are not copied ahead
+  unsigned slice_bytes; ///< of a round's pages, for each warp
+  unsigned per_page;    ///< slices
+  unsigned pages;       ///< of a round; 0: rows are not copied ahead
 };
 
 template <int Vectors, class Context>
@@ -133,17 +136,17 @@ TYLO_FN row_rounds rounds_of(Context const&, tensor_view const& t, task const& r
   auto const teams = warps / warps_for<Vectors>(t.extent(1));
   auto const count = (static_cast<unsigned>(rows.row_end - rows.row_begin) + teams - 1) / teams;
   auto const bytes = static_cast<unsigned>(std::min<std::int64_t>(t.extent(1), piece_columns<Vectors>)) * 2;
-  auto const pages = (warps * bytes + Context::page_bytes - 1) / Context::page_bytes;
-  bool const ahead = t.type != data_type::fp32 && count > 1 && pages <= Context::most_span_pages;
-  return {count, bytes, ahead ? pages : 0};
+  bool const ahead = t.type != data_type::fp32 && count > 1 && bytes > 0;
+  if (!ahead) return {count, 0, 1, 0};
+  auto const per_page = Context::page_bytes / bytes, pages = (warps + per_page - 1) / per_page;
+  return {count, bytes, per_page, pages * row_rounds::ahead <= Context::ring_pages ? pages : 0};
 }
 
-/// The loader's part: room for all rounds of a task.
+/// The loader's part.
 template <int Vectors, class Context>
-TYLO_FN void make_room_for_rows(Context& context, tensor_view const& t, task const& rows) {
+TYLO_FN void lend_pages_for_rows(Context& context, tensor_view const& t, task const& rows) {
   auto const rounds = rounds_of<Vectors>(context, t, rows, context.consumer_warps());
-  if (rounds.pages == 0) return;
-  MK_ROLLED for (unsigned i = 0; i < rounds.count; ++i) context.acquire_span(rounds.pages, 0);
+  context.lend_pages(rounds.count * rounds.pages);
 }
 
 namespace detail {
@@ -156,7 +159,7 @@ TYLO_FN inline void copy_piece(std::byte* to, std::byte const* from, int columns
 } // namespace detail
 
 /// Calls `f(row, piece)` for the rows of the calling warp's team, with the warp's piece as fp32: what is past the row's
-/// end is `outside`. All warps of a team get the same rows. With `make_room_for_rows` on the loader's side.
+/// end is `outside`. All warps of a team get the same rows. With `lend_pages_for_rows` on the loader's side.
 template <int Vectors, class Context, class F>
 TYLO_FN void for_rows(Context& context, tensor_view const& t, task const& rows, row_team const& team, float outside,
                       F f) {
@@ -166,18 +169,21 @@ TYLO_FN void for_rows(Context& context, tensor_view const& t, task const& rows, 
   auto const is_mine = [&](std::int64_t row) { return team.team < team.teams && row < rows.row_end; };
   auto const columns = detail::columns_of<Vectors>(t, team);
 
-  auto const slice = (team.team * team.warps + team.warp) * rounds.slice_bytes;
+  auto const warp = team.team * team.warps + team.warp;
+  auto const page = warp / rounds.per_page, place = warp % rounds.per_page * rounds.slice_bytes;
   MK_ROLLED for (unsigned copied = 0; copied < rounds.count + ahead; ++copied) {
     if (copied >= ahead) {
       tylo::await_copies<ahead - 1>();
       tylo::sync_warp();
       auto const row = row_of(copied - ahead);
-      auto const* const from = rounds.pages != 0 ? context.oldest_span(rounds.pages) + slice : t.at(row, columns.first);
+      std::byte const* const from = rounds.pages != 0 ? context.held_page(page) + place : t.at(row, columns.first);
       auto const release = [&] {
         if (rounds.pages == 0) return;
-        // Threads wrote to the span and read it; the loader's next copies to it do not come by the same way.
-        tylo::fence_async_proxy();
-        context.release_span(rounds.pages);
+        // Threads wrote to the span and read it; the loader's copies do not come by the same way. As long as all of the
+        // ring comes back to this task there are none, and a fence would wait for what is under way.
+        bool const comes_back = (rounds.count + ahead - copied) * rounds.pages > Context::ring_pages;
+        if (!comes_back) tylo::fence_async_proxy();
+        context.release_lent(rounds.pages);
       };
       if (is_mine(row)) {
         auto const piece = detail::load_columns<Vectors>(t.type, from, columns.count, outside);
@@ -188,21 +194,29 @@ TYLO_FN void for_rows(Context& context, tensor_view const& t, task const& rows, 
       }
     }
     if (rounds.pages != 0 && copied < rounds.count) {
-      auto* const to = context.wait_room(rounds.pages) + slice;
-      if (is_mine(row_of(copied))) detail::copy_piece(to, t.at(row_of(copied), columns.first), columns.count);
+      context.wait_lent(rounds.pages);
+      auto const held = std::min(copied, ahead - 1) * rounds.pages; // of earlier rounds
+      if (is_mine(row_of(copied)))
+        detail::copy_piece(context.held_page(held + page) + place, t.at(row_of(copied), columns.first), columns.count);
     }
     tylo::commit_copies();
   }
 }
 
+/// Whether a tensor is so large that the L2 cache holds little of it when it is read again.
+TYLO_FN inline bool outgrows_cache(tensor_view const& t) {
+  constexpr std::int64_t most = std::int64_t(32) << 20;
+  return t.extent(0) * t.extent(1) * element_bytes(t.type) > most;
+}
+
 /// The calling warp's piece of a row, rounded once.
 template <int Vectors>
 TYLO_FN void store_piece(tensor_view const& t, std::int64_t row, row_team const& team,
-                         tylo::fragment<float, row_piece<Vectors>> const& piece) {
+                         tylo::fragment<float, row_piece<Vectors>> const& piece, tylo::cache_policy const& cache) {
   auto const columns = detail::columns_of<Vectors>(t, team);
   detail::with_common_type(t.type, [&]<class T>(T) {
     tylo::store(tylo::this_warp{}, detail::piece_at(reinterpret_cast<T*>(t.at(row, columns.first)), columns.count),
-                tylo::convert<T>(piece), tylo::whole_vectors{});
+                tylo::convert<T>(piece), tylo::whole_vectors{}, cache);
   });
 }
 

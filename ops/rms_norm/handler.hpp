@@ -18,7 +18,7 @@ namespace mk {
 template <> struct handler<rms_norm> {
   template <class Context> static TYLO_FN void load(Context& context, rms_norm::arguments const&, task const& t) {
     if (goes_by_teams(context, context.consumer_warps()))
-      handlers::make_room_for_rows<vectors>(context, context.operand(rms_norm::x), t);
+      handlers::lend_pages_for_rows<vectors>(context, context.operand(rms_norm::x), t);
   }
 
   template <class Context> static TYLO_FN void compute(Context& context, rms_norm::arguments const& a, task const& t) {
@@ -54,6 +54,7 @@ private:
   static TYLO_FN void by_teams(Context& context, tensor_view const& x, tensor_view const& weight, tensor_view const& y,
                                float epsilon, task const& t) {
     auto const width = x.extent(1);
+    tylo::cache_policy const cache(handlers::outgrows_cache(y));
     auto const team = handlers::team_for<vectors>(context, width);
     auto* sums = context.template scratch<float>();
     auto gain = tylo::filled<handlers::row_piece<vectors>>(1.0f);
@@ -70,7 +71,7 @@ private:
         squares = of_team[0];
         MK_ROLLED for (unsigned w = 1; w < team.warps; ++w) squares += of_team[w];
       }
-      handlers::store_piece<vectors>(y, row, team, numbers * scale_of(squares, width, epsilon) * gain);
+      handlers::store_piece<vectors>(y, row, team, numbers * scale_of(squares, width, epsilon) * gain, cache);
     });
   }
 

@@ -19,60 +19,71 @@ namespace mk {
 
 template <> struct handler<softmax> {
   template <class Context> static TYLO_FN void load(Context& context, softmax::arguments const& a, task const& t) {
-    if (goes_by_teams(context, a, context.consumer_warps()))
-      handlers::make_room_for_rows<vectors>(context, context.operand(softmax::x), t);
+    auto const& x = context.operand(softmax::x);
+    if (!goes_by_teams(context, a, context.consumer_warps())) return;
+    if (is_narrow(x))
+      handlers::lend_pages_for_rows<narrow>(context, x, t);
+    else
+      handlers::lend_pages_for_rows<wide>(context, x, t);
   }
 
   template <class Context> static TYLO_FN void compute(Context& context, softmax::arguments const& a, task const& t) {
     auto const& x = context.operand(softmax::x);
     auto const& y = context.operand(softmax::y);
-    if (goes_by_teams(context, a, Context::warps))
-      by_teams(context, x, y, a.scale * tylo::log2_e, t);
-    else
+    if (!goes_by_teams(context, a, Context::warps))
       by_all(context, x, y, a.scale, t);
+    else if (is_narrow(x))
+      by_teams<narrow>(context, x, y, a.scale * tylo::log2_e, t);
+    else
+      by_teams<wide>(context, x, y, a.scale * tylo::log2_e, t);
   }
 
 private:
   static constexpr float infinity = std::numeric_limits<float>::infinity();
-  static constexpr int vectors = 16; ///< of 8 elements, a lane
-  using state = tylo::online_softmax<tylo::axis::columns, handlers::row_piece<vectors>>;
+  /// Vectors of 8 elements that a lane has of a row: a warp has 1,024 or 4,096 elements.
+  static constexpr int narrow = 4, wide = 16;
+
+  static TYLO_FN bool is_narrow(tensor_view const& x) { return x.extent(1) <= handlers::piece_columns<narrow>; }
 
   /// Other scales are for those who look at each number more than once: a negative one turns the order, and 0 makes NaN
   /// of the -inf past the end of a row.
   template <class Context>
   static TYLO_FN bool goes_by_teams(Context const& context, softmax::arguments const& a, unsigned warps) {
     bool const common_scale = a.scale > 0 && a.scale * tylo::log2_e < infinity;
-    return common_scale && handlers::fits_teams<vectors>(context.operand(softmax::x), warps) &&
-           handlers::fits_teams<vectors>(context.operand(softmax::y), warps);
+    return common_scale && handlers::fits_teams<wide>(context.operand(softmax::x), warps) &&
+           handlers::fits_teams<wide>(context.operand(softmax::y), warps);
   }
 
-  template <class Context>
+  template <int Vectors, class Context>
   static TYLO_FN void by_teams(Context& context, tensor_view const& x, tensor_view const& y, float scale_log2,
                                task const& t) {
-    auto const team = handlers::team_for<vectors>(context, x.extent(1));
+    using state = tylo::online_softmax<tylo::axis::columns, handlers::row_piece<Vectors>>;
+    tylo::cache_policy const cache(handlers::outgrows_cache(y));
+    auto const team = handlers::team_for<Vectors>(context, x.extent(1));
     auto* shared = context.template scratch<state>();
-    handlers::for_rows<vectors>(context, x, t, team, -infinity, [&](std::int64_t row, auto const& numbers) {
+    handlers::for_rows<Vectors>(context, x, t, team, -infinity, [&](std::int64_t row, auto const& numbers) {
       tylo::sync_warp();
       auto mine = state::start();
       auto const weights = mine.update(tylo::this_warp{}, numbers, scale_log2).weights;
       // What is written now has been read before the barrier of the row before.
       shared = shared == context.template scratch<state>() ? shared + Context::warps : shared - Context::warps;
       auto const factor = join(team, mine, shared + team.team * team.warps, scale_log2);
-      handlers::store_piece<vectors>(y, row, team, weights * factor);
+      handlers::store_piece<Vectors>(y, row, team, weights * factor, cache);
     });
   }
 
-  /// What makes the weights of a warp's piece shares of the row: the states of the team's warps, one after another.
-  static TYLO_FN state::line_values join(handlers::row_team const& team, state const& mine, state* of_team,
-                                         float scale_log2) {
+  /// What makes the weights of a warp's piece shares of the row. Each lane takes the state of one of the team's warps.
+  template <class State>
+  static TYLO_FN auto join(handlers::row_team const& team, State const& mine, State* of_team, float scale_log2) {
     if (team.warps == 1) return mine.normalizer();
-    if (tylo::lane_rank() == 0) of_team[team.warp] = mine;
+    auto const lane = tylo::lane_rank();
+    if (lane == 0) of_team[team.warp] = mine;
     team.sync();
-    auto all = of_team[0];
-    MK_ROLLED for (unsigned w = 1; w < team.warps; ++w) all.merge(of_team[w], scale_log2);
-    auto of_mine = mine;
-    auto const factor = of_mine.merge(all, scale_log2).mine;
-    return factor * all.normalizer();
+    auto const theirs = lane < team.warps ? of_team[lane] : State::start();
+    State all{{{tylo::join_lanes(only(theirs.most), tylo::larger_value{})}}, {}};
+    tylo::line_scale const of_line(all.most, scale_log2);
+    all.sum = {{tylo::join_lanes(only(theirs.sum * of_line.factor(theirs.most)), tylo::add_values{})}};
+    return of_line.factor(mine.most) * all.normalizer();
   }
 
   template <class Context>

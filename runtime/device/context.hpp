@@ -23,11 +23,14 @@ public:
   TYLO_FN bool constant(int slot) const { return (constants_ >> slot & 1u) != 0; }
   static constexpr std::uint32_t page_bytes = device::page_bytes;
   static constexpr std::uint32_t most_span_pages = device::most_span_pages;
+  static constexpr std::uint32_t ring_pages = device::ring_pages;
 
   /// `Context::warps` of `compute`.
   TYLO_FN unsigned consumer_warps() const { return consumer_warps_; }
 
-  /// With 0 bytes it is room for `compute` to use as it likes.
+  /// Pages for `compute` to use as it likes; it takes them by `wait_lent`.
+  TYLO_FN void lend_pages(std::uint32_t pages) { ring_.lend(pages); }
+
   TYLO_FN std::byte* acquire_span(std::uint32_t pages, std::uint32_t bytes) { return ring_.acquire(pages, bytes); }
   TYLO_FN void copy(std::byte* to, std::byte const* from, std::uint32_t bytes) { ring_.copy(to, from, bytes); }
 
@@ -49,6 +52,7 @@ public:
   TYLO_FN bool constant(int slot) const { return (constants_ >> slot & 1u) != 0; }
   static constexpr std::uint32_t page_bytes = device::page_bytes;
   static constexpr std::uint32_t most_span_pages = device::most_span_pages;
+  static constexpr std::uint32_t ring_pages = device::ring_pages;
 
   /// The threads that share the task, and the place of this one among them.
   static constexpr unsigned threads = Threads;
@@ -67,13 +71,14 @@ public:
   TYLO_FN std::byte const* wait_span(std::uint32_t pages, tylo::site at = tylo::site::here()) {
     return ring_.wait_span(pages, at);
   }
-  /// The same for a span of no bytes. Who writes to it calls `tylo::fence_async_proxy` before it is released.
-  TYLO_FN std::byte* wait_room(std::uint32_t pages, tylo::site at = tylo::site::here()) {
-    return const_cast<std::byte*>(ring_.wait_span(pages, at));
-  }
-  /// The one of those held that was waited for first, which has so many pages.
-  TYLO_FN std::byte const* oldest_span(std::uint32_t pages) const { return ring_.oldest_span(pages); }
   TYLO_FN void release_span(std::uint32_t pages, tylo::site at = tylo::site::here()) { ring_.release_span(pages, at); }
+
+  /// Pages of the ring to use, as many as `load` lends in all, in rounds: up to all pages of the ring may be held. Who
+  /// wrote to a page calls `tylo::fence_async_proxy` before it is released to another task.
+  TYLO_FN void wait_lent(std::uint32_t pages, tylo::site at = tylo::site::here()) { ring_.wait_lent(pages, at); }
+  /// The page that was waited for `ahead` pages after the oldest that is held.
+  TYLO_FN std::byte* held_page(std::uint32_t ahead) const { return const_cast<std::byte*>(ring_.held_page(ahead)); }
+  TYLO_FN void release_lent(std::uint32_t pages, tylo::site at = tylo::site::here()) { ring_.release_lent(pages, at); }
 
   /// Shared memory of the task, `scratch_bytes`; contents are unspecified at its start.
   template <class T> TYLO_FN T* scratch() { return reinterpret_cast<T*>(scratch_); }

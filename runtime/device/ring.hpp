@@ -61,6 +61,14 @@ public:
     return start;
   }
 
+  /// Waits until so many pages are free, one after another, and gives them to the consumers as they are.
+  TYLO_FN void lend(std::uint32_t pages) {
+    for (; pages > 0; --pages) {
+      make_room(1);
+      take_page(0);
+    }
+  }
+
   /// Starts a copy into the span that was acquired last. Addresses and size are multiples of 16 bytes.
   TYLO_FN void copy(std::byte* to, std::byte const* from, std::uint32_t bytes) {
     tylo::bulk_load(to, from, bytes, done_);
@@ -119,16 +127,31 @@ public:
     return start;
   }
 
-  /// The oldest span that is held, which has so many pages.
-  TYLO_FN std::byte const* oldest_span(std::uint32_t pages) const {
-    return pages_ + std::size_t(held_.crosses_end(pages) ? 0 : held_.page) * page_bytes;
-  }
-
   /// The warp is done with the oldest span that it holds, which has so many pages.
   TYLO_FN void release_span(std::uint32_t pages, tylo::site at = tylo::site::here()) {
     tylo::sync_warp();
     while (held_.crosses_end(pages)) release_page(at);
     for (std::uint32_t i = 0; i < pages; ++i) release_page(at);
+  }
+
+  /// Waits for so many lent pages. They are a round; at the end of the ring it goes on at the start.
+  TYLO_FN void wait_lent(std::uint32_t pages, tylo::site at = tylo::site::here()) {
+    for (; pages > 0; --pages) {
+      wait(&barriers_->full[next_.page], next_.lap, at);
+      next_.step();
+    }
+  }
+
+  /// A page of those that are held, `ahead` pages after the oldest.
+  TYLO_FN std::byte const* held_page(std::uint32_t ahead) const {
+    auto const page = held_.page + ahead;
+    return pages_ + std::size_t(page < ring_pages ? page : page - ring_pages) * page_bytes;
+  }
+
+  /// The warp is done with the oldest pages that it holds.
+  TYLO_FN void release_lent(std::uint32_t pages, tylo::site at = tylo::site::here()) {
+    tylo::sync_warp();
+    for (; pages > 0; --pages) release_page(at);
   }
 
 private:

@@ -12,6 +12,7 @@
 #include <megakernels/tylo/fragment/convert.hpp>
 #include <megakernels/tylo/fragment/fragment.hpp>
 #include <megakernels/tylo/group.hpp>
+#include <megakernels/tylo/lane/cache_policy.hpp>
 #include <megakernels/tylo/layout/tile.hpp>
 
 #include <cstddef>
@@ -26,6 +27,9 @@ namespace tylo {
 struct whole_vectors {};
 /// Nothing is known.
 struct any_vectors {};
+
+/// In place of a cache_policy: as the cache likes.
+struct any_policy {};
 
 namespace detail {
 
@@ -101,13 +105,18 @@ TYLO_FN void load_vector(tile<T, Form, Alignment> const& t, coordinate at, std::
   }
 }
 
-template <axis Along, int Length, class Edge, class T, layout_form Form, std::int64_t Alignment>
-TYLO_FN void store_vector(tile<T, Form, Alignment> const& t, coordinate at, T const* from) {
+template <axis Along, int Length, class Edge, class Cache, class T, layout_form Form, std::int64_t Alignment>
+TYLO_FN void store_vector(tile<T, Form, Alignment> const& t, coordinate at, T const* from, Cache const& cache) {
   constexpr bool whole = std::is_same_v<Edge, whole_vectors>;
   if constexpr (Length == 1) {
     if (t.contains(at)) *t.address(at) = from[0];
   } else if (t.contains(at) && (whole || t.contains(at + step_along(Along, Length - 1)))) {
-    *reinterpret_cast<vector_of_bytes<Length * sizeof(T)>*>(t.address(at)) = to_words<Length>(from);
+    auto const vector = to_words<Length>(from);
+    auto* const to = reinterpret_cast<std::remove_const_t<decltype(vector)>*>(t.address(at));
+    if constexpr (std::is_same_v<Cache, cache_policy> && sizeof vector == 16)
+      cache.store(to, vector);
+    else
+      *to = vector;
   } else if constexpr (!whole) {
     TYLO_UNROLL for (int i = 0; i < Length; ++i) {
       auto const one = at + step_along(Along, i);
@@ -138,9 +147,12 @@ TYLO_FN auto load(G const& g, tile<T, Form, Alignment> const& t, std::remove_con
   return result;
 }
 
-/// The calling thread's elements into a tile, as far as it has them. Of replicas one thread stores.
-template <group G, class T, layout_form Form, std::int64_t Alignment, ownership O, class Edge = any_vectors>
-TYLO_FN void store(G const& g, tile<T, Form, Alignment> const& t, fragment<T, O> const& f, Edge = {}) {
+/// The calling thread's elements into a tile, as far as it has them. Of replicas one thread stores. A cache_policy is
+/// for tiles in global memory.
+template <group G, class T, layout_form Form, std::int64_t Alignment, ownership O, class Edge = any_vectors,
+          class Cache = any_policy>
+TYLO_FN void store(G const& g, tile<T, Form, Alignment> const& t, fragment<T, O> const& f, Edge = {},
+                   Cache const& cache = {}) {
   static_assert(G::threads == O.threads(), "tylo: the group has not as many threads as own the fragment");
   static_assert(detail::has_first_owners<O>, "tylo: elements with several owners, of which none is the first");
   constexpr int length = vector_elements<O, Form, Alignment, int(sizeof(T))>;
@@ -150,7 +162,7 @@ TYLO_FN void store(G const& g, tile<T, Form, Alignment> const& t, fragment<T, O>
   TYLO_UNROLL for (int s = 0; s < f.slots; s += length) {
     auto const slot = static_cast<unsigned>(s);
     if (detail::is_first_owner(O.slot, slot))
-      detail::store_vector<detail::vector_axis<O, length>, length, Edge>(t, first + O.slot(slot), f.data + s);
+      detail::store_vector<detail::vector_axis<O, length>, length, Edge>(t, first + O.slot(slot), f.data + s, cache);
   }
 }
 

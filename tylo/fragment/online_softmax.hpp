@@ -55,24 +55,25 @@ struct factor_of {
   TYLO_FN float operator()(float exponent, float shift) const { return exp2_approximate(exponent - shift); }
 };
 
-/// What the largest scores say of their lines.
+} // namespace detail
+
+/// What the largest scores say of their lines: weights and factors relative to them.
 template <class Lines> struct line_scale {
   Lines scale;
   Lines shift; ///< what is subtracted from exponents
 
   TYLO_FN line_scale(Lines const& most, float scale_log2)
-      : scale(map(scale_of{scale_log2}, map(largest_of{}, most))),
-        shift(map(exponent_of{}, map(largest_of{}, most), scale)) {}
+      : scale(map(detail::scale_of{scale_log2}, map(detail::largest_of{}, most))),
+        shift(map(detail::exponent_of{}, map(detail::largest_of{}, most), scale)) {}
 
   template <class Scores> TYLO_FN Scores weights(Scores const& scores) const {
-    return map(weight_of{}, scores, scale, shift);
+    return map(detail::weight_of{}, scores, scale, shift);
   }
   /// For what belongs to other largest scores.
   TYLO_FN Lines factor(Lines const& other_most) const {
-    return map(factor_of{}, map(exponent_of{}, other_most, scale), shift);
+    return map(detail::factor_of{}, map(detail::exponent_of{}, other_most, scale), shift);
   }
 };
-} // namespace detail
 
 /// O is the ownership of the scores, Along the axis of the softmax.
 template <axis Along, ownership O> struct online_softmax {
@@ -97,7 +98,7 @@ template <axis Along, ownership O> struct online_softmax {
   template <group G>
   TYLO_FN step update(G g, fragment<float, O> const& scores, float scale_log2, site at = site::here()) {
     auto const now = map(larger_value{}, most, max<Along>(g, scores, at));
-    detail::line_scale const of_line(now, scale_log2);
+    line_scale const of_line(now, scale_log2);
     step result{of_line.weights(scores), of_line.factor(most)};
     sum = sum * result.rescale + tylo::sum<Along>(g, result.weights, at);
     most = now;
@@ -112,7 +113,7 @@ template <axis Along, ownership O> struct online_softmax {
   /// Takes in what another state has seen of the same lines.
   TYLO_FN merge_step merge(online_softmax const& with, float scale_log2) {
     auto const now = map(larger_value{}, most, with.most);
-    detail::line_scale const of_line(now, scale_log2);
+    line_scale const of_line(now, scale_log2);
     auto const mine = of_line.factor(most), theirs = of_line.factor(with.most);
     sum = sum * mine + with.sum * theirs;
     most = now;
@@ -126,7 +127,7 @@ template <axis Along, ownership O> struct online_softmax {
 
   /// Natural logarithm of the sum of exp(scale * score); -inf where all is masked.
   TYLO_FN line_values log_sum_exp(float scale_log2) const {
-    detail::line_scale const of_line(most, scale_log2);
+    line_scale const of_line(most, scale_log2);
     return map(
         [scale_log2](float largest, float scale, float shift, float s) {
           auto const rest = std::log2(s) - fused_multiply_add(largest, scale, -shift);
