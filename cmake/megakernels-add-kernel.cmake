@@ -34,9 +34,15 @@ namespace mk::kernels {
 kernel_instance const& @name@();
 }
 ]])
+  # A project that does not compile CUDA may use an install that has it.
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  set(has_cuda FALSE)
+  if(TARGET megakernels::cuda AND "CUDA" IN_LIST languages)
+    set(has_cuda TRUE)
+  endif()
   set(cuda_half "nullptr")
   set(cuda_declaration "")
-  if(TARGET megakernels::cuda)
+  if(has_cuda)
     set(cuda_half "&mk::kernels::detail::${name}_on_cuda()")
     set(cuda_declaration "namespace mk::kernels::detail { cuda_kernel const& ${name}_on_cuda(); }")
   endif()
@@ -65,7 +71,7 @@ cuda_kernel const& @name@_on_cuda() { return mk::cuda::kernel_of<mk::operation_l
   add_library(${name} STATIC "${folder}/${name}.cpp")
   target_include_directories(${name} PUBLIC "${folder}/include")
   target_link_libraries(${name} PUBLIC megakernels::runtime PRIVATE megakernels::emulated_code)
-  if(TARGET megakernels::cuda)
+  if(has_cuda)
     target_sources(${name} PRIVATE "${folder}/${name}.cu")
     target_link_libraries(${name} PUBLIC megakernels::cuda)
     # constexpr functions of the standard library (std::array, std::span) in device code

@@ -10,13 +10,16 @@
 ///       static constexpr std::uint32_t revision = 1;             // raise when `arguments` or the meaning changes
 ///       struct arguments { float factor; };                      // trivially copyable, no padding, no pointers
 ///       static constexpr std::array slots{input("x"), output("y")};
-///       static std::vector<output_shape> infer(arguments const&, shape_query const&);   // checks all, throws
-///       graph_error static work_shape work(arguments const&, std::span<tensor_desc const> operands); static void
-///       regions(arguments const&, std::span<tensor_desc const> operands, task const&, region_list&); static cost
-///       cost_of(arguments const&, std::span<tensor_desc const> operands, task const&); template <class Accumulate> //
-///       float does real work, double is the oracle static void reference(arguments const&, std::span<tensor_view
-///       const> operands, task const&); static void check(arguments const&, std::span<tensor_view const> operands); //
-///       optional, see `operation`
+///       // Checks everything; throws graph_error.
+///       static std::vector<output_shape> infer(arguments const&, shape_query const&);
+///       static work_shape work(arguments const&, std::span<tensor_desc const> operands);
+///       static void regions(arguments const&, std::span<tensor_desc const> operands, task const&, region_list&);
+///       static cost cost_of(arguments const&, std::span<tensor_desc const> operands, task const&);
+///       // In float it does real work, in double it is the oracle.
+///       template <class Accumulate>
+///       static void reference(arguments const&, std::span<tensor_view const> operands, task const&);
+///       // Optional, see `operation`.
+///       static void check(arguments const&, std::span<tensor_view const> operands);
 ///     };
 ///
 /// Operands are numbered by `slots`; an absent optional one has rank -1 in descriptions (see `absent`) and views.

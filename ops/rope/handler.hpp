@@ -9,10 +9,10 @@
 #include <megakernels/ops/device/walk.hpp>
 #include <megakernels/ops/handler.hpp>
 #include <megakernels/ops/rope/rope.hpp>
+#include <megakernels/ops/rope/scaling.hpp>
 #include <megakernels/tylo/lane/thread.hpp>
 
 #include <cmath>
-#include <numbers>
 
 namespace mk {
 
@@ -45,16 +45,6 @@ private:
     if (a.scaling == rope::llama3) value = scaled_as_llama3(a, value);
     if (divisors.present()) value /= static_cast<double>(handlers::load_as<float>(divisors.at(pair)));
     return value;
-  }
-
-  static TYLO_FN double scaled_as_llama3(rope::arguments const& a, double frequency) {
-    auto const low = static_cast<double>(a.low_frequency_factor), high = static_cast<double>(a.high_frequency_factor);
-    auto const turns = a.original_length * frequency / (2 * std::numbers::pi); // within the original length
-    if (turns > high) return frequency;
-    auto const divided = frequency / static_cast<double>(a.factor);
-    if (turns < low) return divided;
-    auto const kept = (turns - low) / (high - low);
-    return (1 - kept) * divided + kept * frequency;
   }
 
   /// One head of one row, elements from `begin` on: those whose pair is in the table, and at first those that have

@@ -1,7 +1,7 @@
 #include <megakernels/ops/rope/rope.hpp>
+#include <megakernels/ops/rope/scaling.hpp>
 
 #include <cmath>
-#include <numbers>
 
 namespace mk {
 namespace {
@@ -19,16 +19,6 @@ void expect_scaling(rope::arguments const& a, shape_query const& q) {
   q.expect_argument(std::isfinite(a.high_frequency_factor) && a.high_frequency_factor > a.low_frequency_factor,
                     "high_frequency_factor", a.high_frequency_factor, "a finite number over low_frequency_factor");
   q.expect_argument(a.original_length > 0, "original_length", a.original_length, "1 or more");
-}
-
-double scaled_as_llama3(rope::arguments const& a, double frequency) {
-  auto const low = static_cast<double>(a.low_frequency_factor), high = static_cast<double>(a.high_frequency_factor);
-  auto const turns = a.original_length * frequency / (2 * std::numbers::pi); // within the original length
-  if (turns > high) return frequency;
-  auto const divided = frequency / static_cast<double>(a.factor);
-  if (turns < low) return divided;
-  auto const kept = (turns - low) / (high - low);
-  return (1 - kept) * divided + kept * frequency;
 }
 
 } // namespace

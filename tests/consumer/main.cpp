@@ -1,5 +1,7 @@
-// What a user's first program does: a graph, compiled and run on the host, with its result checked.
+// What a user's first program does: a graph, compiled and run on the host and, by a kernel of the user's own, on the
+// emulator, with its result checked.
 
+#include <megakernels/kernels/consumer_kernel.hpp>
 #include <megakernels/ops/all.hpp>
 #include <megakernels/runtime/session.hpp>
 #include <megakernels/scheduler/compile.hpp>
@@ -23,8 +25,8 @@ mk::program make_program() {
   return mk::compile(g, {.workers = 3}, mk::small_operations);
 }
 
-int run() {
-  mk::session session(mk::host_device{}, mk::small_operations);
+bool is_right_on(mk::device_choice const& device) {
+  mk::session session(device, mk::small_operations);
   auto const program = session.load(make_program());
 
   auto const weight = std::make_shared<mk::tensor>(mk::data_type::fp32, std::initializer_list<std::int64_t>{4, 4});
@@ -36,14 +38,18 @@ int run() {
   session.submit(program, mk::step().live("rows", 2).bind("x", x.view()).bind("y", y.view())).wait();
 
   float const expected[] = {21, 22, 23, 24, 57, 58, 59, 60};
-  return std::ranges::equal(y.span<float>(), expected) ? 0 : 1;
+  return std::ranges::equal(y.span<float>(), expected);
 }
 
 } // namespace
 
 int main() {
   try {
-    return run();
+    auto const& kernel = mk::kernels::consumer_kernel();
+    bool const emulates = kernel.emulated != nullptr;
+    bool const right =
+        is_right_on(mk::host_device{}) && (!emulates || is_right_on(mk::emulator_device{.kernel = &kernel}));
+    return right ? 0 : 1;
   } catch (mk::error const& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

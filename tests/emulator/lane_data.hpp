@@ -4,8 +4,11 @@
 
 #include <megakernels/tylo/numbers.hpp>
 
+#include "lane_kernels.hpp"
+
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
 namespace mk::test {
@@ -36,6 +39,27 @@ std::vector<float> product_of(std::vector<T> const& a, std::vector<T> const& b, 
         sums[m * columns + n] += static_cast<float>(a[m * pitch + k]) * static_cast<float>(b[n * pitch + k]);
   return sums;
 }
+
+/// What a warp multiplies, of any size that fits.
+template <class T> struct ragged_product {
+  unsigned rows, columns, depth, pitch;
+  std::vector<T> a, b;
+  std::vector<float> initial;
+
+  explicit ragged_product(std::mt19937_64& random)
+      : rows(1 + static_cast<unsigned>(random() % most_rows)),
+        columns(1 + static_cast<unsigned>(random() % most_columns)),
+        depth(1 + static_cast<unsigned>(random() % most_depth)), pitch((depth + 7) / 8 * 8),
+        a(whole_numbers<T>(rows * pitch, 64, random())), b(whole_numbers<T>(columns * pitch, 64, random())),
+        initial(rows * columns) {
+    for (auto& v : initial) v = static_cast<float>(random() % 2001) - 1000;
+  }
+
+  [[nodiscard]] std::vector<float> expected() const { return product_of(a, b, initial, columns, depth, pitch); }
+  [[nodiscard]] std::string text() const {
+    return std::to_string(rows) + " x " + std::to_string(columns) + " x " + std::to_string(depth);
+  }
+};
 
 /// Matrices of 8 x 8, each with rows and columns exchanged.
 inline std::vector<std::uint16_t> transposed_matrices(std::vector<std::uint16_t> const& from) {

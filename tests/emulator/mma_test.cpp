@@ -28,24 +28,17 @@ TYPED_TEST(emulator_mma, ragged_products_equal_plain_loops) {
   using T = TypeParam;
   std::mt19937_64 random(7);
   for (std::uint64_t seed = 0; seed < 24; ++seed) {
-    auto const rows = 1 + static_cast<unsigned>(random() % most_rows);
-    auto const columns = 1 + static_cast<unsigned>(random() % most_columns);
-    auto const depth = 1 + static_cast<unsigned>(random() % most_depth);
-    auto const pitch = (depth + 7) / 8 * 8;
-    auto const a = whole_numbers<T>(rows * pitch, 64, random()), b = whole_numbers<T>(columns * pitch, 64, random());
-    std::vector<float> initial(rows * columns);
-    for (auto& v : initial) v = static_cast<float>(random() % 2001) - 1000;
-    array<std::uint16_t> const a_there(as_span(bits_of(a))), b_there(as_span(bits_of(b)));
-    array<float> const sums(as_span(initial));
-    warp_product_arguments const g{a_there.data(), b_there.data(), sums.data(), rows, columns, depth, pitch};
+    ragged_product<T> const p(random);
+    array<std::uint16_t> const a_there(as_span(bits_of(p.a))), b_there(as_span(bits_of(p.b)));
+    array<float> const sums(as_span(p.initial));
+    warp_product_arguments const g{a_there.data(), b_there.data(), sums.data(), p.rows, p.columns, p.depth, p.pitch};
     options how;
     how.seed = seed;
     how.batched = seed % 2 == 1;
     auto const counts = launch({.shared_bytes = warp_product_shared}, how, [g] { warp_product<T>(g); });
     EXPECT_EQ(counts.products, 12u);
-    auto const expected = product_of(a, b, initial, columns, depth, pitch);
-    ASSERT_EQ(std::vector<float>(sums.span().begin(), sums.span().end()), expected)
-        << rows << " x " << columns << " x " << depth << ", seed " << seed;
+    ASSERT_EQ(std::vector<float>(sums.span().begin(), sums.span().end()), p.expected())
+        << p.text() << ", seed " << seed;
   }
 }
 

@@ -13,25 +13,18 @@ class lanes : public gpu_test {};
 template <class T> void check_warp_products(factor type) {
   std::mt19937_64 random(7);
   for (int i = 0; i < 24; ++i) {
-    auto const rows = 1 + static_cast<unsigned>(random() % most_rows);
-    auto const columns = 1 + static_cast<unsigned>(random() % most_columns);
-    auto const depth = 1 + static_cast<unsigned>(random() % most_depth);
-    auto const pitch = (depth + 7) / 8 * 8;
-    auto const a = whole_numbers<T>(rows * pitch, 64, random()), b = whole_numbers<T>(columns * pitch, 64, random());
-    std::vector<float> initial(rows * columns);
-    for (auto& v : initial) v = static_cast<float>(random() % 2001) - 1000;
-    gpu_array<T> const a_there(a), b_there(b);
-    gpu_array<float> const sums(initial);
+    ragged_product<T> const p(random);
+    gpu_array<T> const a_there(p.a), b_there(p.b);
+    gpu_array<float> const sums(p.initial);
     warp_product_arguments const g{.a = &a_there.data()->bits,
                                    .b = &b_there.data()->bits,
                                    .sums = sums.data(),
-                                   .rows = rows,
-                                   .columns = columns,
-                                   .depth = depth,
-                                   .pitch = pitch};
+                                   .rows = p.rows,
+                                   .columns = p.columns,
+                                   .depth = p.depth,
+                                   .pitch = p.pitch};
     ASSERT_EQ(start_warp_product(g, type), cudaSuccess);
-    ASSERT_EQ(sums.fetch(), product_of(a, b, initial, columns, depth, pitch))
-        << rows << " x " << columns << " x " << depth;
+    ASSERT_EQ(sums.fetch(), p.expected()) << p.text();
   }
 }
 

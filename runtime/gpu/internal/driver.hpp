@@ -54,7 +54,7 @@ public:
   /// At the start of a thread that uses the driver.
   virtual void begin_thread() {}
 
-  /// Starts the kernel behind the copy of `slot_bytes` bytes of a slot, if any.
+  /// Copies `bytes` bytes of a slot, ahead of the kernel that is started next.
   virtual void copy_slot(std::byte* to, std::byte const* from, std::uint64_t bytes) = 0;
   virtual void start(mk::device::kernel_arguments const&) = 0;
   /// Throws device_error where the kernel failed.
