@@ -139,7 +139,7 @@ def outputs():
     """{path: text} of every page and plot as it should be."""
     devices = newest_figures()
     result, prefixes, shown = {}, set(), set()
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         page = path.read_text(encoding="utf-8")
         prefixes.update(match.group(2) for match in TABLE.finditer(page))
         shown.update(re.findall(r"plots/([\w-]+)\.svg", page))
