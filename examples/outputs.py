@@ -25,7 +25,7 @@ def printed(folder, name, part, cache={}):
 
 def main(folder, write):
     differing = 0
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         page = path.read_text(encoding="utf-8")
         right = BLOCK.sub(lambda m: m.group(1) + printed(folder, m.group(2), m.group(3)) + m.group(5)
                           if (folder / f"example-{m.group(2)}").is_file() else m.group(), page)
