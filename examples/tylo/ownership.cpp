@@ -89,8 +89,8 @@ template <ownership O, axis Along> void tell(char const* what) {
     std::printf("%-28s within warps, shuffles over %2u\n", what, plan.distances);
   else if constexpr (plan.verdict == spans_warps)
     std::printf("%-28s across warps, shuffles over %2u\n", what, plan.distances);
-  else
-    std::printf("%-28s no\n", what);
+  else if constexpr (plan.verdict == incomplete)
+    std::printf("%-28s no: elements without an owner\n", what);
 }
 
 void questions() {

@@ -58,9 +58,10 @@ def problems():
         for command in re.finditer(r"\./mk +([\w-]+)", page):
             if command.group(1) not in commands:
                 yield f"{path}:{page.count(chr(10), 0, command.start()) + 1}: there is no {command.group()}"
-        for link in LINK.finditer(page):
+        prose = BLOCK.sub(lambda block: "\n" * block.group().count("\n"), page)
+        for link in LINK.finditer(prose):
             if "://" not in link.group(1) and not (ROOT / path.parent / link.group(1)).exists():
-                yield f"{path}:{page.count(chr(10), 0, link.start()) + 1}: there is no {link.group(1)}"
+                yield f"{path}:{prose.count(chr(10), 0, link.start()) + 1}: there is no {link.group(1)}"
 
 
 report(list(problems()))
