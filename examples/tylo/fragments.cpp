@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace examples {
+namespace examples::fragments {
 namespace {
 
 void show_values() {
@@ -78,6 +78,13 @@ void run_broadcast() {
   kit::say("rows without their mean, with a bias", kit::near(y.span(), std::span<double const>(expected), 1e-6));
 }
 
+// [plans]
+constexpr auto in_shared = swizzled<hardware_swizzle(128, sizeof(float))>(row_major<32, 32>()).form;
+static_assert(vector_elements<row_a_lane, in_shared, 16, sizeof(float)> == 4);    // 16 bytes at once
+static_assert(vector_elements<column_a_lane, in_shared, 16, sizeof(float)> == 1); // slots are in different rows
+static_assert(vector_elements<row_a_lane, in_shared, 8, sizeof(float)> == 2);     // as the claim allows
+// [/plans]
+
 void run_hand_over() {
   auto const values = kit::numbers(32 * 32);
   kit::emulator::array<float> const x(values, "x"), y(values.size(), {}, "y");
@@ -95,10 +102,10 @@ void run_hand_over() {
 }
 
 } // namespace
-} // namespace examples
+} // namespace examples::fragments
 
 int main() {
-  using namespace examples;
+  using namespace examples::fragments;
   show_values();
   std::puts("");
   run_relu();

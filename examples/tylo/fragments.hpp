@@ -7,7 +7,7 @@
 #include <megakernels/tylo/lane/copy.hpp>
 #include <megakernels/tylo/lane/math.hpp>
 
-namespace examples {
+namespace examples::fragments {
 
 using namespace tylo;
 
@@ -90,11 +90,4 @@ TYLO_FN inline void running_sums(float const* x, float* y) {
 }
 // [/hand_over]
 
-// [plans]
-constexpr auto in_shared = swizzled<hardware_swizzle(128, sizeof(float))>(row_major<32, 32>()).form;
-static_assert(vector_elements<row_a_lane, in_shared, 16, sizeof(float)> == 4);    // 16 bytes at once
-static_assert(vector_elements<column_a_lane, in_shared, 16, sizeof(float)> == 1); // slots are in different rows
-static_assert(vector_elements<row_a_lane, in_shared, 8, sizeof(float)> == 2);     // as the claim allows
-// [/plans]
-
-} // namespace examples
+} // namespace examples::fragments

@@ -5,6 +5,7 @@
 #include <megakernels/tylo/emulator/launch.hpp>
 #include <megakernels/tylo/emulator/memory.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

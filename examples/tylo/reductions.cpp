@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace examples {
+namespace examples::reductions {
 namespace {
 
 constexpr ownership patches{{16, 8}, steps(8, {2, 0}).then(4, {0, 2}), steps(2, {1, 0}).then(2, {0, 1})};
@@ -24,7 +24,7 @@ template <ownership O, axis Along> void print_plan(char const* name) {
   std::string distances;
   for (unsigned bit = 16; bit > 0; bit /= 2)
     if ((plan.distances & bit) != 0) distances += " " + std::to_string(bit);
-  std::printf("%-9s along %-7s: %d x %d slots, lanes apart:%s%s\n", name, Along == axis::rows ? "rows" : "columns",
+  std::printf("%-10s along %-7s: %d x %d slots, lanes apart:%s%s\n", name, Along == axis::rows ? "rows" : "columns",
               plan.results, O.slots() / plan.results, distances.empty() ? " none" : distances.c_str(),
               plan.verdict == reduction_verdict::spans_warps ? "; then across warps" : "");
 }
@@ -117,7 +117,7 @@ void run_argmax() {
   kit::say("places of the largest", right);
 }
 
-/// NaN and zeros, by lane: 0 has NaN, 1 has -0; lane 2 has +0, and so on.
+/// NaN and zeros: four rows, a lane each.
 void run_special_values() {
   constexpr auto nan = std::numeric_limits<float>::quiet_NaN();
   constexpr auto four = local<axis::columns>(4); // 32 rows, a lane each
@@ -135,7 +135,9 @@ void run_special_values() {
   };
   emulator::launch({.threads = 32}, {}, kernel);
   for (std::size_t i = 0; i < 4; ++i) {
-    auto const shown = [](float v) { return std::isnan(v) ? 0.0 / 1.0 + std::numeric_limits<double>::quiet_NaN() : v; };
+    auto const shown = [](float v) {
+      return std::isnan(v) ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(v);
+    };
     std::printf("%4g %4g %4g %4g: max %4g, min %4g, sum %4g\n", shown(some[i][0]), shown(some[i][1]), shown(some[i][2]),
                 shown(some[i][3]), shown(most[i]), shown(least[i]), shown(total[i]));
   }
@@ -154,15 +156,16 @@ void run_without_a_lane() {
     emulator::launch({.threads = 32}, {}, kernel);
     ++kit::failures;
   } catch (emulator::fault const& found) {
-    std::printf("%s\n", found.what());
+    std::string const report = found.what();
+    std::printf("%s\n", report.substr(0, report.find('\n')).c_str());
   }
 }
 
 } // namespace
-} // namespace examples
+} // namespace examples::reductions
 
 int main() {
-  using namespace examples;
+  using namespace examples::reductions;
   print_plans();
   std::puts("");
   run_order();

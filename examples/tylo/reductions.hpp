@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace examples {
+namespace examples::reductions {
 
 using namespace tylo;
 
@@ -74,4 +74,4 @@ template <ownership O> TYLO_FN void write_sums(float const* x, float* sums) {
   store(this_warp{}, tile_of(sums, row_major<O.shape.row, 1>()), sum<axis::columns>(this_warp{}, v));
 }
 
-} // namespace examples
+} // namespace examples::reductions
