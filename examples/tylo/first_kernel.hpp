@@ -23,7 +23,7 @@ template <class T> TYLO_FN auto matrix(T* first, int rows, int pitch) {
   return tylo::tile_of<16>(first, tylo::row_major(rows, tylo::constant<width>{}, tylo::multiple_of<8>{pitch}));
 }
 
-/// y = x / sqrt(mean of x^2), row by row: the warps of a CTA take rows by turns.
+/// y = x / sqrt(mean of x^2 + 1e-6), row by row: the warps of a CTA take rows by turns.
 TYLO_FN inline void normalize(tylo::bf16 const* x, tylo::bf16* y, int rows, int pitch, unsigned warps) {
   using namespace tylo;
   auto const from = matrix(x, rows, pitch);
