@@ -13,7 +13,11 @@ namespace mk::test {
 struct on_emulator {
   template <class T> struct array : emulator::array<T> {
     explicit array(std::vector<T> const& values) : emulator::array<T>(std::span<T const>(values)) {}
+    [[nodiscard]] std::vector<T> fetch() const { return {this->span().begin(), this->span().end()}; }
   };
+
+  /// From now on no kernel may read the element.
+  template <class T> void hide(T* element) const { emulator::mark_unwritten(element, sizeof(T)); }
 
   /// The outputs: those of reductions in one meeting of the lanes have the same bits as instruction by instruction.
   template <class Case> std::vector<typename Case::output> run(typename Case::arguments g) const {

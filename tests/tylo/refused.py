@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 HEAD = """
+#include <megakernels/tylo/fragment/memory.hpp>
 #include <megakernels/tylo/fragment/online_softmax.hpp>
 #include <megakernels/tylo/fragment/pack.hpp>
 #include <megakernels/tylo/numbers.hpp>
@@ -127,6 +128,26 @@ REFUSED = {
         "a packed fragment of another number of words"),
     "arithmetic of bf16": (
         "auto f(fragment<bf16, part> x) { return x + x; }",
+        NOT_OF_THE_LIBRARY),
+    "a load by too few threads": (
+        """auto f(float* p) {
+          return load<local<axis::columns>(4, 64)>(this_warp{}, tile_of(p, row_major<64, 4>()), 0.0f);
+        }""",
+        "the group has not as many threads as own the fragment"),
+    "a store by too many threads": (
+        "void f(float* p, fragment<float, part> x) { store(whole_cta<64>{}, tile_of(p, row_major<16, 8>()), x); }",
+        "the group has not as many threads as own the fragment"),
+    "a store of rows that neighbouring threads have in common": (
+        """constexpr ownership common{{33, 3}, steps(32, {1, 0}), steps(2, {1, 0}).then(3, {0, 1})};
+        void f(float* p, fragment<float, common> x) { store(this_warp{}, tile_of(p, row_major<33, 3>()), x); }""",
+        "elements with several owners, of which none is the first"),
+    "a load of other elements than the tile has": (
+        """fragment<float, rows> f(bf16* p) {
+          return load<rows>(this_warp{}, tile_of(p, row_major<32, 4>()), bf16(0.0f));
+        }""",
+        NOT_OF_THE_LIBRARY),
+    "a store to a tile that is only read": (
+        "void f(float const* p, fragment<float, rows> x) { store(this_warp{}, tile_of(p, row_major<32, 4>()), x); }",
         NOT_OF_THE_LIBRARY),
     "a group that is none": (
         "auto f(fragment<float, part> x) { return sum<axis::columns>(32, x); }",

@@ -15,6 +15,7 @@
 #include <megakernels/tylo/lane/cache_policy.hpp>
 #include <megakernels/tylo/layout/tile.hpp>
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -38,20 +39,30 @@ template <std::size_t Bytes> struct alignas(Bytes) vector_of_bytes {
   std::uint32_t words[Bytes / 4];
 };
 
+/// What has the bits of an element of 8 or 16 bits. It may be of any type, also one that is never converted.
+template <class T> using element_bits = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>;
+
 /// Elements from and to words: by bits, which stay in registers, where memory would not.
-template <int Length, class T> TYLO_FN void from_words(vector_of_bytes<Length * sizeof(T)> const& vector, T* to) {
-  if constexpr (sizeof(T) < 4)
-    TYLO_UNROLL for (int i = 0; i < Length; ++i) to[i] = element_of<T>(vector.words[i / per_word<T>], i % per_word<T>);
-  else
+template <int Length, class T> TYLO_FN void from_words(vector_of_bytes<Length * sizeof(T)> vector, T* to) {
+  if constexpr (sizeof(T) < 4) {
+    TYLO_UNROLL for (int i = 0; i < Length; ++i) {
+      auto const word = vector.words[i / per_word<T>] >> 8 * int(sizeof(T)) * (i % per_word<T>);
+      to[i] = std::bit_cast<T>(static_cast<element_bits<T>>(word));
+    }
+  } else {
     std::memcpy(to, &vector, sizeof vector);
+  }
 }
 template <int Length, class T> TYLO_FN auto to_words(T const* from) {
   vector_of_bytes<Length * sizeof(T)> vector{};
-  if constexpr (sizeof(T) < 4)
-    TYLO_UNROLL for (int i = 0; i < Length; ++i) vector.words[i / per_word<T>] |= bits_of(from[i])
-                                                                                  << 8 * sizeof(T) * (i % per_word<T>);
-  else
+  if constexpr (sizeof(T) < 4) {
+    TYLO_UNROLL for (int i = 0; i < Length; ++i) {
+      auto const bits = static_cast<std::uint32_t>(std::bit_cast<element_bits<T>>(from[i]));
+      vector.words[i / per_word<T>] |= bits << 8 * int(sizeof(T)) * (i % per_word<T>);
+    }
+  } else {
     std::memcpy(&vector, from, sizeof vector);
+  }
   return vector;
 }
 
