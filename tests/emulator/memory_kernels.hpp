@@ -119,6 +119,17 @@ template <int Bytes> struct swizzled_rows {
   }
 };
 
+/// Rows whose pairs of elements are swizzled: what lies together is shorter than a vector could be.
+struct swizzled_pairs {
+  template <int Rows, int Columns, class T> static TYLO_FN auto of() {
+    return tylo::swizzled<tylo::swizzle{2, 1, 3}>(tylo::row_major<Rows, Columns>());
+  }
+  static std::size_t offset(std::size_t, std::size_t columns, std::size_t, std::size_t row, std::size_t column) {
+    auto const plain = row * columns + column;
+    return plain ^ (plain / 16 % 4 * 2);
+  }
+};
+
 /// A window at (Row, Column), which the compiler knows, or of which it knows that they are multiples of that.
 template <class Layout, bool InShared, int Row = 0, int Column = 0, bool OriginIsKnown = true> struct fixed {
   static constexpr bool in_shared = InShared;
@@ -320,6 +331,7 @@ using fixed_cases =
               memory_case<double, shapes::local_rows, fixed<swizzled_rows<64>, true>, 2>,
               memory_case<float, shapes::local_rows, fixed<swizzled_rows<128>, true, 8, 24>, 4>,
               memory_case<float, shapes::local_rows, fixed<swizzled_rows<64>, true, 8, 4, false>, 4>,
+              memory_case<float, shapes::local_rows, fixed<swizzled_pairs, true>, 2>,
               memory_case<tylo::bf16, shapes::mma_b, turned<fixed<swizzled_rows<32>, true>>, 2>,
               memory_case<float, shapes::c_2x2, fixed<blocks, true>, 1>,
               memory_case<float, shapes::striped_column, turned<fixed<dense_rows, true>>, 2>,
