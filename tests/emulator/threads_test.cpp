@@ -4,6 +4,7 @@
 #include <megakernels/tylo/lane/copy.hpp>
 #include <megakernels/tylo/lane/memory.hpp>
 #include <megakernels/tylo/lane/thread.hpp>
+#include <megakernels/tylo/layout/tile.hpp>
 
 #include "kit.hpp"
 
@@ -388,6 +389,15 @@ TEST(emulator_faults, what_a_site_does_can_be_left_out) {
   options how;
   how.deleted_site = {"threads_test.cpp", sites[0].line};
   EXPECT_THROW(launch(g, how, kernel), fault);
+}
+
+/// Claims of layouts are checked in code for both sides, which throws.
+TEST(emulator_threads, an_exception_that_leaves_the_kernel_is_a_fault) {
+  array<float> const a(64);
+  auto* const at = a.data();
+  expect_fault(fault_kind::misuse, {"an exception leaves the kernel", "the address of a tile", "no multiple of 16"}, {},
+               [at] { (void)tile_of<16>(at + 1, row_major<1, 8>()); });
+  expect_clean({}, [at] { at[lane_rank()] = 0; }, 1);
 }
 
 } // namespace

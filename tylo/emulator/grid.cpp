@@ -117,9 +117,23 @@ statistics launch_state::run() {
   alignas(16) std::byte own[1024]; // as on a GPU: a copy in the thread's own memory
   std::memcpy(own, state.arguments_.data(), state.arguments_.size());
   armed_thread = thread_now;
-  state.entry_(own);
+  bool const ended = state.run_entry(own);
   armed_thread = nullptr;
+  if (!ended) state.raise(fault_kind::misuse, "an exception leaves the kernel: " + state.thrown_);
   state.thread_ended();
+}
+
+/// Code for both sides throws where a claim does not hold. The fault is raised after the exception is over: this thread
+/// does not come back from it.
+bool launch_state::run_entry(void* own) {
+  try {
+    entry_(own);
+    return true;
+  } catch (std::exception const& e) {
+    armed_thread = nullptr; // from here on it is the emulator that runs
+    thrown_ = e.what();
+  }
+  return false;
 }
 
 void launch_state::thread_ended() {

@@ -1,17 +1,24 @@
 #include <megakernels/tylo/layout/number.hpp>
 
+#include <cinttypes>
+#include <cstdio>
 #include <stdexcept>
-#include <string>
 
 namespace tylo::detail {
 
+// The text is made by the C library: code of the C++ library's headers may be a copy that the emulator watches, and
+// would see as a kernel that writes to memory of the host.
+
 void throw_no_multiple(char const* what, std::int64_t value, std::int64_t divisor) {
-  throw std::invalid_argument("tylo: " + std::string(what) + " is " + std::to_string(value) +
-                              ", which is no multiple of " + std::to_string(divisor));
+  char text[200];
+  std::snprintf(text, sizeof text, "tylo: %s is %" PRId64 ", which is no multiple of %" PRId64, what, value, divisor);
+  throw std::invalid_argument(text);
 }
 
 void throw_negative(char const* what, std::int64_t value) {
-  throw std::invalid_argument("tylo: " + std::string(what) + " is " + std::to_string(value) + ", below 0");
+  char text[200];
+  std::snprintf(text, sizeof text, "tylo: %s is %" PRId64 ", below 0", what, value);
+  throw std::invalid_argument(text);
 }
 
 } // namespace tylo::detail

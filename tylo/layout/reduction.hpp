@@ -152,7 +152,7 @@ inline constexpr reduction_verdict verdict_of = [] {
   return plan.verdict;
 }();
 
-/// Number of lane exchanges that a reduction makes for each slot of its result.
+/// The distances of the lanes that a reduction joins, a bit each: as many exchanges for each slot of its result.
 template <ownership O, axis Along>
 inline constexpr unsigned distances_of = [] {
   constexpr auto plan = reduction_of<O, Along>;

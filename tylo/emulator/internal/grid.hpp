@@ -256,6 +256,7 @@ private:
   void list_site(char const* kind, char const* what, site at);
   void thread_ended();
   static void enter(void*);
+  bool run_entry(void* own);
   thread* pick();
   thread* take_ready();
   void carry_out(std::size_t index);
@@ -269,6 +270,7 @@ private:
 
   void (*entry_)(void*);
   std::vector<std::byte> arguments_;
+  std::string thrown_; ///< what an exception said that left the kernel
   fiber main_;
   thread* first_ = nullptr;
   thread* last_ = nullptr;
