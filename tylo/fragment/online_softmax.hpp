@@ -9,10 +9,14 @@
 ///       output = output * rescale + ...weights...
 ///     output = output * state.normalizer();
 ///
-/// Weights are powers of two of `scale_log2 * (score - largest)`: `scale_log2` is the softmax's own scale times
-/// log2(e), and must be positive. A score of -inf is a masked element, of weight 0. Where all elements of a line
-/// are masked, weights, sum and normalizer are 0 and the largest is -inf: no branch, and no NaN. NaN and +inf are
-/// outside the contract.
+/// Weights are 2^(scale_log2 * score - shift): `scale_log2` is the softmax's own scale times log2(e), positive, and the
+/// same in all calls of a state. The shift is the exponent of the line's largest score, rounded, so that a weight is
+/// one fused multiplication and one power. What rounding takes from it, at most 2^-24 of it, all weights of the line,
+/// their sum and the normalizer have in common: the weight of the largest score is close to 1, and shares are right.
+///
+/// A score of -inf is a masked element, of weight 0. Where all elements of a line are masked, weights, sum and
+/// normalizer are 0 and the largest is -inf: no branch, and no NaN. Where a score is NaN or +inf, the line's sum and
+/// normalizer are NaN.
 
 #include <megakernels/tylo/fragment/reduce.hpp>
 #include <megakernels/tylo/lane/math.hpp>
@@ -31,8 +35,8 @@ inline constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 struct largest_of {
   TYLO_FN float operator()(float most) const { return most == minus_infinity ? 0.0f : most; }
 };
-/// The scale of a line: smaller where the largest exponent would pass 2^30. Exponents of different scores are then so
-/// far apart that shares are 0 or equal either way.
+/// The scale of a line: smaller where the largest exponent would pass 2^30. Exponents of different scores are then at
+/// least 64 apart either way, and the smaller share is below 2^-60.
 struct scale_of {
   float scale_log2;
   TYLO_FN float operator()(float largest) const {
