@@ -1,6 +1,6 @@
 #pragma once
 
-/// Random graphs in sessions.
+/// Graphs with what they need for a run, in sessions: random ones, and others that have `get`, `live` and `leaves` too.
 
 #include <megakernels/ops/all.hpp>
 #include <megakernels/runtime/session.hpp>
@@ -28,7 +28,7 @@ inline std::shared_ptr<tensor const> constant(tensor_desc const& desc, std::vect
 }
 
 /// Lengths, values, inputs, and outputs that start as bytes FF.
-inline step step_of(kit::random_graph& of, run_outputs& results) {
+template <class Graph> step step_of(Graph& of, run_outputs& results) {
   step s;
   for (std::size_t i = 0; i < of.live.size(); ++i) s.live(of.get().live_axes()[i].name, of.live[i]);
   for (auto const& v : of.get().values()) {
@@ -44,21 +44,22 @@ inline step step_of(kit::random_graph& of, run_outputs& results) {
 }
 
 /// Constants and states of the graph; `set_state(state, bytes)` writes memory of the device.
-template <class F> void set_leaves(session& s, kit::random_graph& of, F set_state) {
+template <class Graph, class F> void set_leaves(session& s, Graph& of, F set_state) {
   for (auto const& v : of.get().values()) {
     if (v.kind == value_kind::constant) s.set_constant(v.labels.name, constant(v.desc, of.leaves.at(v.labels.name)));
     if (v.kind == value_kind::state) set_state(s.state(v.labels.name), of.leaves.at(v.labels.name));
   }
 }
 
-/// One submission of the graph in a session that has its programs and states anew.
-template <class F> run_outputs run(session& s, kit::random_graph& of, std::int64_t workers, F set_state) {
+/// One submission of the graph, of so many runs, in a session that has its programs and states anew.
+template <class Graph, class F>
+run_outputs run(session& s, Graph& of, std::int64_t workers, F set_state, std::int64_t runs = 1) {
   auto const p = s.load(
       compile(of.get(), {.workers = workers, .bytes_per_second = 1, .operations_per_second = 1e9, .task_seconds = 1e-9},
               full_operations));
   set_leaves(s, of, set_state);
   run_outputs results;
-  s.submit(p, step_of(of, results)).wait();
+  s.submit(p, step_of(of, results).repeat(runs)).wait();
   return results;
 }
 
