@@ -173,8 +173,7 @@ TYLO_FN void for_rows(Context& context, tensor_view const& t, task const& rows, 
   auto const page = warp / rounds.per_page, place = warp % rounds.per_page * rounds.slice_bytes;
   MK_ROLLED for (unsigned copied = 0; copied < rounds.count + ahead; ++copied) {
     if (copied >= ahead) {
-      tylo::await_copies<ahead - 1>();
-      tylo::sync_warp();
+      tylo::await_copies<ahead - 1>(); // each lane reads what it copied itself
       auto const row = row_of(copied - ahead);
       std::byte const* const from = rounds.pages != 0 ? context.held_page(page) + place : t.at(row, columns.first);
       auto const release = [&] {

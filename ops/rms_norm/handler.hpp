@@ -60,7 +60,6 @@ private:
     auto gain = tylo::filled<handlers::row_piece<vectors>>(1.0f);
     if (weight.present() && team.team < team.teams) gain = handlers::load_piece<vectors>(as_row(weight), 0, team, 0.0f);
     handlers::for_rows<vectors>(context, x, t, team, 0.0f, [&](std::int64_t row, auto const& numbers) {
-      tylo::sync_warp();
       auto squares = only(tylo::sum<tylo::axis::columns>(tylo::this_warp{}, numbers * numbers));
       // What is written now has been read before the barrier of the row before.
       sums = sums == context.template scratch<float>() ? sums + Context::warps : sums - Context::warps;

@@ -62,7 +62,6 @@ private:
     auto const team = handlers::team_for<Vectors>(context, x.extent(1));
     auto* shared = context.template scratch<state>();
     handlers::for_rows<Vectors>(context, x, t, team, -infinity, [&](std::int64_t row, auto const& numbers) {
-      tylo::sync_warp();
       auto mine = state::start();
       auto const weights = mine.update(tylo::this_warp{}, numbers, scale_log2).weights;
       // What is written now has been read before the barrier of the row before.
@@ -124,8 +123,7 @@ private:
 
   /// exp(scale * v - scale * most) without overflow on the way, as in the reference.
   static TYLO_FN float term(float v, float most, float scale) {
-    auto const steepness = std::min(2.0f * std::abs(scale), std::numeric_limits<float>::max());
-    return std::exp(steepness * (v / 2 - most / 2));
+    return std::exp(2.0f * (std::abs(scale) * (v / 2 - most / 2)));
   }
 };
 

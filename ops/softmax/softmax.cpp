@@ -9,7 +9,7 @@
 namespace mk {
 namespace {
 
-/// exp(2 scale * (v / 2 - m / 2)), m the largest v, in place of exp(scale * v - scale * m): the same number, and
+/// exp(2 (scale * (v / 2 - m / 2))), m the largest v, in place of exp(scale * v - scale * m): the same number, and
 /// neither a product nor the difference of two large numbers overflows to what has no value.
 template <class Accumulate> void softmax_of_row(std::span<Accumulate> row, Accumulate scale) {
   constexpr auto infinity = std::numeric_limits<Accumulate>::infinity();
@@ -23,8 +23,7 @@ template <class Accumulate> void softmax_of_row(std::span<Accumulate> row, Accum
   if (refused) return std::fill(row.begin(), row.end(), std::numeric_limits<Accumulate>::quiet_NaN());
   if (largest == -infinity) return std::fill(row.begin(), row.end(), Accumulate(0));
 
-  auto const steepness = std::min(2 * std::abs(scale), std::numeric_limits<Accumulate>::max());
-  for (auto& v : row) v = reference::exponential(steepness * (v / 2 - largest / 2));
+  for (auto& v : row) v = reference::exponential(2 * (std::abs(scale) * (v / 2 - largest / 2)));
   auto const sum = reference::sum<Accumulate>(static_cast<std::int64_t>(row.size()),
                                               [&](std::int64_t i) { return row[static_cast<std::size_t>(i)]; });
   for (auto& v : row) v /= sum;

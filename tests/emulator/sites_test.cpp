@@ -49,11 +49,6 @@ constexpr exception_site may_go_unnoticed[] = {
      "the second is for heads of more than 1,024 elements, that the tests have not"},
     {"ops/kv_append/handler.hpp", "context_.sync();",
      "the last is for tasks of more rows than threads, that the tests have not"},
-    {"ops/device/row_teams.hpp", "tylo::sync_warp();", "a lane reads of the ring what it has copied there itself"},
-    {"ops/softmax/handler.hpp", "tylo::sync_warp();",
-     "lanes tell each other of nothing before they join their numbers"},
-    {"ops/rms_norm/handler.hpp", "tylo::sync_warp();",
-     "lanes tell each other of nothing before they join their numbers"},
     {"runtime/device/control.hpp", "// what lane 0 acquired is visible to all\n    if (begins == 0)",
      "the host writes what it orders, whose accesses are not checked; that nobody reads the slot of eight submissions "
      "ago any more has come to all lanes by the queue of four tasks, from the last worker's end of a step since"},
