@@ -262,7 +262,7 @@ TEST(emulator_copy_faults, a_load_of_what_the_kernel_wrote_without_a_proxy_fence
     return [=, global = global.data()] {
       auto* const b = make_barrier();
       global[thread_rank()] = thread_rank();
-      if (fences) fence_async_proxy();
+      if (fences) fence_async_proxy_everywhere();
       sync_cta();
       if (thread_rank() == 0) {
         arrive_expecting(b, 128);
