@@ -80,13 +80,6 @@ template <class F> TYLO_FN void with_common_type(data_type type, F f) {
     f(float{});
 }
 
-/// A piece as fp32; what is past its end is `outside`.
-template <int Vectors, class Tile> TYLO_FN auto widened_piece(Tile const& tile, float outside) {
-  using element = std::remove_const_t<typename Tile::element>;
-  return tylo::convert<float>(tylo::load<row_piece<Vectors>>(
-      tylo::this_warp{}, tile, tylo::convert_to<element>(outside), tylo::whole_vectors{}));
-}
-
 /// A warp's piece of a row in memory: so many columns, a multiple of 8.
 template <class T> TYLO_FN auto piece_at(T* first, int columns) {
   return tylo::tile_of<16>(first, tylo::row_major(tylo::constant<1>{}, tylo::multiple_of<8>{columns}));
@@ -179,7 +172,8 @@ TYLO_FN void for_rows(Context& context, tensor_view const& t, task const& rows, 
       auto const release = [&] {
         if (rounds.pages == 0) return;
         // Threads wrote to the span and read it; the loader's copies do not come by the same way. As long as all of the
-        // ring comes back to this task there are none, and a fence would wait for what is under way.
+        // ring comes back to this task there are none, and a fence would wait for what is under way. (Rounds have 1, 2,
+        // 3 or 4 of its 12 pages: a page comes back whole rounds later.)
         bool const comes_back = (rounds.count + ahead - copied) * rounds.pages > Context::ring_pages;
         if (!comes_back) tylo::fence_async_proxy();
         context.release_lent(rounds.pages);

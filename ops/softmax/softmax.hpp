@@ -1,7 +1,7 @@
 #pragma once
 
-/// y[t, i] = exp(scale * x[t, i] - m[t]) / (sum over j of exp(scale * x[t, j] - m[t])), m[t] the largest scale * x[t,
-/// j]
+/// y[t, i] = exp(scale * x[t, i] - m[t]) / (sum over j of exp(scale * x[t, j] - m[t]))
+/// with m[t] the largest scale * x[t, j]
 
 #include <megakernels/ops/operation.hpp>
 

@@ -8,6 +8,8 @@
 
 #include "kit.hpp"
 
+#include <stdexcept>
+
 namespace mk::test {
 namespace {
 
@@ -395,8 +397,10 @@ TEST(emulator_faults, what_a_site_does_can_be_left_out) {
 TEST(emulator_threads, an_exception_that_leaves_the_kernel_is_a_fault) {
   array<float> const a(64);
   auto* const at = a.data();
-  expect_fault(fault_kind::misuse, {"an exception leaves the kernel", "the address of a tile", "no multiple of 16"}, {},
+  expect_fault(fault_kind::misuse, {"the address of a tile", "no multiple of 16", "threads_test.cpp"}, {},
                [at] { (void)tile_of<16>(at + 1, row_major<1, 8>()); });
+  expect_fault(fault_kind::misuse, {"an exception leaves the kernel: of a kernel"}, {},
+               [] { throw std::runtime_error("of a kernel"); });
   expect_clean({}, [at] { at[lane_rank()] = 0; }, 1);
 }
 

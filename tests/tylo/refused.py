@@ -140,7 +140,7 @@ REFUSED = {
     "a store of rows that neighbouring threads have in common": (
         """constexpr ownership common{{33, 3}, steps(32, {1, 0}), steps(2, {1, 0}).then(3, {0, 1})};
         void f(float* p, fragment<float, common> x) { store(this_warp{}, tile_of(p, row_major<33, 3>()), x); }""",
-        "elements with several owners, of which none is the first"),
+        "several of which none is the first: who stores is not clear"),
     "a load of other elements than the tile has": (
         """fragment<float, rows> f(bf16* p) {
           return load<rows>(this_warp{}, tile_of(p, row_major<32, 4>()), bf16(0.0f));

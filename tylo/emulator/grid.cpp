@@ -2,6 +2,7 @@
 #include <megakernels/tylo/emulator/internal/copies.hpp>
 #include <megakernels/tylo/emulator/internal/grid.hpp>
 #include <megakernels/tylo/emulator/internal/products.hpp>
+#include <megakernels/tylo/layout/number.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -123,7 +124,17 @@ statistics launch_state::run() {
   state.thread_ended();
 }
 
-/// Code for both sides throws where a claim does not hold. The fault is raised after the exception is over: this thread
+namespace {
+/// Claims of layouts are checked in code for both sides.
+void report_broken_claim(char const* text) {
+  if (armed_thread == nullptr) return;
+  armed_thread = nullptr; // from here on it is the emulator that runs
+  launch_now->raise(fault_kind::misuse, text);
+}
+[[maybe_unused]] bool const reports_claims = (tylo::detail::claim_breaks = &report_broken_claim, true);
+} // namespace
+
+/// Code for both sides may throw. The fault is raised after the exception is over: this thread
 /// does not come back from it.
 bool launch_state::run_entry(void* own) {
   try {

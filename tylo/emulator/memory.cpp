@@ -16,7 +16,8 @@ arena the_arena;
 
 namespace {
 
-constexpr std::size_t alignment = 256; ///< also the least distance of two allocations
+constexpr std::size_t alignment = 256;
+constexpr std::size_t distance = 65536; ///< of two allocations: accesses that far outside are found
 constexpr std::size_t page = 4096;
 
 struct piece {
@@ -67,7 +68,7 @@ void release(std::size_t offset) {
   clear(the_arena.states + offset, bytes);
   clear(the_arena.cells + offset / 4, bytes / 4 * sizeof(race_cell));
   r.pieces.erase(found);
-  auto at = r.unused.emplace(offset, bytes + alignment).first;
+  auto at = r.unused.emplace(offset, bytes + distance).first;
   if (auto const next = std::next(at); next != r.unused.end() && at->first + at->second == next->first) {
     at->second += next->second;
     r.unused.erase(next);
@@ -105,11 +106,11 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes, contents fresh, std::stri
   {
     std::lock_guard const lock(r.mutex);
     auto const found =
-        std::find_if(r.unused.begin(), r.unused.end(), [&](auto const& u) { return u.second >= size + alignment; });
+        std::find_if(r.unused.begin(), r.unused.end(), [&](auto const& u) { return u.second >= size + distance; });
     if (found == r.unused.end()) throw std::bad_alloc();
     auto const [start, left] = *found;
     r.unused.erase(found);
-    if (left > size + alignment) r.unused.emplace(start + size + alignment, left - size - alignment);
+    if (left > size + distance) r.unused.emplace(start + size + distance, left - size - distance);
     offset = start;
     r.pieces.emplace(offset, piece{std::max<std::size_t>(bytes, 1), std::string(name)});
   }

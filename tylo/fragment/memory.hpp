@@ -147,6 +147,7 @@ template <class Edge, int Length, ownership O> TYLO_FN void check_edge([[maybe_u
 template <ownership O, group G, class T, layout_form Form, std::int64_t Alignment, class Edge = any_vectors>
 TYLO_FN auto load(G const& g, tile<T, Form, Alignment> const& t, std::remove_const_t<T> outside, Edge = {}) {
   static_assert(G::threads == O.threads(), "tylo: the group has not as many threads as own the fragment");
+  static_assert(is_in_bounds<O>, "tylo: a thread has elements outside of the ownership's tile");
   using element = std::remove_const_t<T>;
   constexpr int length = vector_elements<O, Form, Alignment, int(sizeof(element))>;
   detail::check_edge<Edge, length, O>(t.extents);
@@ -165,7 +166,10 @@ template <group G, class T, layout_form Form, std::int64_t Alignment, ownership 
 TYLO_FN void store(G const& g, tile<T, Form, Alignment> const& t, fragment<T, O> const& f, Edge = {},
                    Cache const& cache = {}) {
   static_assert(G::threads == O.threads(), "tylo: the group has not as many threads as own the fragment");
-  static_assert(detail::has_first_owners<O>, "tylo: elements with several owners, of which none is the first");
+  static_assert(is_in_bounds<O>, "tylo: a thread has elements outside of the ownership's tile");
+  static_assert(
+      detail::has_first_owners<O>,
+      "tylo: elements of the tile have no owner, or several of which none is the first: who stores is not clear");
   constexpr int length = vector_elements<O, Form, Alignment, int(sizeof(T))>;
   detail::check_edge<Edge, length, O>(t.extents);
   if (!detail::is_first_owner(O.thread, g.rank())) return;

@@ -12,7 +12,8 @@
 /// Weights are 2^(scale_log2 * score - shift): `scale_log2` is the softmax's own scale times log2(e), positive, and the
 /// same in all calls of a state. The shift is the exponent of the line's largest score, rounded, so that a weight is
 /// one fused multiplication and one power. What rounding takes from it, at most 2^-24 of it, all weights of the line,
-/// their sum and the normalizer have in common: the weight of the largest score is close to 1, and shares are right.
+/// their sum and the normalizer have in common. So shares are right, and the weight of the largest score is close to 1
+/// as long as exponents are far below 2^24; it is never above 2^64.
 ///
 /// A score of -inf is a masked element, of weight 0. Where all elements of a line are masked, weights, sum and
 /// normalizer are 0 and the largest is -inf: no branch, and no NaN. Where a score is NaN or +inf, the line's sum and
@@ -135,7 +136,7 @@ template <axis Along, ownership O> struct online_softmax {
     return map(
         [scale_log2](float largest, float scale, float shift, float s) {
           auto const rest = std::log2(s) - fused_multiply_add(largest, scale, -shift);
-          return s == 0.0f ? detail::minus_infinity : (largest * scale_log2 + rest) / log2_e;
+          return s == 0.0f ? detail::minus_infinity : largest * (scale_log2 / log2_e) + rest / log2_e;
         },
         most, of_line.scale, of_line.shift, sum);
   }

@@ -3,8 +3,8 @@
 /// Where the elements of a tile are in memory: (row, column) -> offset, in elements. It is independent of who holds
 /// them in registers.
 ///
-///     tylo::row_major<64, 128>()                                  // all known to the compiler: no data, shifts and
-///     ands tylo::row_major(rows, constant<4096>{}, multiple_of<8>{pitch})      // some of it known at run time
+///     tylo::row_major<64, 128>()                                  // all known to the compiler: no data
+///     tylo::row_major(rows, constant<4096>{}, multiple_of<8>{pitch})      // some of it known at run time
 ///     tylo::swizzled<hardware_swizzle(128, 2)>(row_major<8, 64>())
 ///     tylo::tiles_of(row_major<8, 64>(), column_major<8, 2>())    // 64 x 128: tiles of 8 x 64, one below another
 ///     tylo::layout_of(axis_of(8, 1, 4, 64), axis_of(...))         // rows as digits of 8 and 4 with their strides

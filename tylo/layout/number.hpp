@@ -44,6 +44,8 @@ constexpr number operator*(number a, number b) {
 namespace detail {
 /// Throws std::invalid_argument: "tylo: <what> is <value>, which is no multiple of <divisor>".
 [[noreturn]] void throw_no_multiple(char const* what, std::int64_t value, std::int64_t divisor);
+/// Is called before they throw: the emulator reports where a kernel breaks a claim, and does not return.
+extern void (*claim_breaks)(char const* text);
 /// Throws std::invalid_argument: "tylo: <what> is <value>, below 0".
 [[noreturn]] void throw_negative(char const* what, std::int64_t value);
 } // namespace detail
