@@ -9,9 +9,6 @@
 
 namespace mk::bench {
 
-/// Name of the GPU; "no GPU" where there is none.
-std::string gpu_name();
-
 /// GB/s at which a kernel made for it reads memory: what limits are told by.
 figure stream();
 /// The same through the ring of the persistent kernel, all workers.

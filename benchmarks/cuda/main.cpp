@@ -3,21 +3,15 @@
 #include <megakernels/ops/error.hpp>
 
 #include "cuda/benchmarks.hpp"
+#include "cuda/gpu_facts.hpp"
 #include "kit/suite.hpp"
 #include "models/llama/options.hpp"
-
-#include <cuda_runtime_api.h>
 
 #include <cstdio>
 #include <optional>
 #include <string_view>
 
 namespace mk::bench {
-
-std::string gpu_name() {
-  cudaDeviceProp properties{};
-  return cudaGetDeviceProperties(&properties, 0) == cudaSuccess ? properties.name : "no GPU";
-}
 
 namespace {
 

@@ -2,6 +2,7 @@
 #include <megakernels/runtime/session.hpp>
 
 #include "cuda/benchmarks.hpp"
+#include "cuda/gpu_facts.hpp"
 #include "cuda/gpu_tensor.hpp"
 #include "cuda/operations.hpp"
 #include "cuda/probes.hpp"
@@ -17,12 +18,6 @@ namespace {
 
 cuda_device gpu(std::uint32_t most_workers = 0) {
   return {.kernel = &kernels::bench_probes(), .most_workers = most_workers};
-}
-
-std::int64_t multiprocessors() {
-  int count = 0;
-  cuda::expect(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0), "cudaDeviceGetAttribute");
-  return count;
 }
 
 /// The tasks of a program are there and, told to count, all run.

@@ -1,18 +1,8 @@
 // mk-bench-tylo: operations of tile primitives, in figures.
 
+#include "cuda/gpu_facts.hpp"
 #include "kit/suite.hpp"
 #include "tylo/benchmarks.hpp"
-
-#include <cuda_runtime_api.h>
-
-namespace {
-
-std::string gpu_name() {
-  cudaDeviceProp properties{};
-  return cudaGetDeviceProperties(&properties, 0) == cudaSuccess ? properties.name : "no GPU";
-}
-
-} // namespace
 
 int main(int argc, char** argv) {
   using namespace mk::bench;

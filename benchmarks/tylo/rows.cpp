@@ -4,6 +4,7 @@
 #include <megakernels/scheduler/compile.hpp>
 #include <megakernels/tylo/numbers.hpp>
 
+#include "cuda/gpu_facts.hpp"
 #include "cuda/gpu_tensor.hpp"
 #include "cuda/submissions.hpp"
 #include "kit/suite.hpp"
@@ -20,12 +21,6 @@ namespace mk::bench {
 namespace {
 
 using tylo::bf16;
-
-std::int64_t multiprocessors() {
-  int count = 0;
-  cuda::expect(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0), "cudaDeviceGetAttribute");
-  return count;
-}
 
 /// GB/s of bytes read and written, the best of 20 copies.
 double copy_rate(std::byte* to, std::byte const* from, std::uint64_t bytes) {

@@ -5,6 +5,7 @@
 
 #include "../runtime/graph_runs.hpp"
 #include "../runtime/node_check.hpp"
+#include "environment.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,11 +14,6 @@
 
 namespace mk::test {
 namespace {
-
-std::uint64_t number_from(char const* variable, std::uint64_t otherwise) {
-  auto const* const value = std::getenv(variable);
-  return value != nullptr ? std::strtoull(value, nullptr, 10) : otherwise;
-}
 
 run_outputs run_emulated(kit::random_graph& of, std::int64_t workers, std::uint64_t seed) {
   emulator_device d{.kernel = &kernels::full(), .workers = static_cast<std::uint32_t>(workers)};

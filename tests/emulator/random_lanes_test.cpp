@@ -4,6 +4,7 @@
 
 #include <megakernels/tylo/lane/memory.hpp>
 
+#include "environment.hpp"
 #include "kit.hpp"
 #include "lane_data.hpp"
 #include "lane_kernels.hpp"
@@ -1091,11 +1092,6 @@ program any_program(generator& random) {
 }
 
 // --- runs
-
-std::uint64_t number_from(char const* variable, std::uint64_t otherwise) {
-  auto const* const value = std::getenv(variable);
-  return value != nullptr ? std::strtoull(value, nullptr, 10) : otherwise;
-}
 
 /// A program, what it is given, and what it must make of that.
 class random_run {

@@ -2,6 +2,8 @@
 
 #include <megakernels/tylo/layout/layout.hpp>
 
+#include "message.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,15 +23,6 @@ template <class Layout, class F> void expect_offsets(Layout const& map, int rows
   ASSERT_EQ(map.extent(axis::columns), columns);
   for (int r = 0; r < rows; ++r)
     for (int c = 0; c < columns; ++c) ASSERT_EQ(map({r, c}), expected(r, c)) << "at (" << r << ", " << c << ")";
-}
-
-std::string message_of(std::function<void()> const& f) {
-  try {
-    f();
-  } catch (std::invalid_argument const& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
 }
 
 /// 6 x 15 as two digits each: rows (2, 30)(3, 1), columns (5, 3)(3, 60).

@@ -4,6 +4,7 @@
 #include <megakernels/tylo/layout/tile.hpp>
 #include <megakernels/tylo/numbers.hpp>
 
+#include "message.hpp"
 #include "shapes.hpp"
 
 #include <gtest/gtest.h>
@@ -27,15 +28,6 @@ template <std::int64_t N> using k = constant<N>;
 
 std::mt19937 random_numbers(7);
 int random_below(int limit) { return static_cast<int>(random_numbers() % static_cast<unsigned>(limit)); }
-
-std::string message_of(std::function<void()> const& f) {
-  try {
-    f();
-  } catch (std::invalid_argument const& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 
 template <class T> struct alignas(1024) memory {
   T elements[8192];
