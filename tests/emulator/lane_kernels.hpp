@@ -4,16 +4,28 @@
 /// memory; the tests compare with plain loops.
 
 #include <megakernels/tylo/lane/async_proxy.hpp>
+#include <megakernels/tylo/lane/barrier.hpp>
 #include <megakernels/tylo/lane/cluster.hpp>
 #include <megakernels/tylo/lane/copy.hpp>
 #include <megakernels/tylo/lane/mma.hpp>
 #include <megakernels/tylo/lane/thread.hpp>
 #include <megakernels/tylo/lane/wgmma.hpp>
+#include <megakernels/tylo/site.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace mk::test {
+
+// --- what small kernels are made of
+
+/// Waits for a phase of a barrier: of its number only the last bit counts.
+TYLO_FN inline void wait(tylo::mbarrier* b, unsigned phase, tylo::site at = tylo::site::here()) {
+  while (!tylo::try_wait(b, phase & 1, at)) {
+  }
+}
+
+TYLO_FN inline std::uint32_t* shared_words() { return reinterpret_cast<std::uint32_t*>(tylo::shared_memory()); }
 
 // --- a product by one warp
 
@@ -145,8 +157,7 @@ TYLO_FN inline void round_trip(round_trip_arguments const& g) {
       tylo::await_bulk_stores_read<0>(); // of the slot's last chunk
       load(chunk + 1);
     }
-    while (!tylo::try_wait(full + chunk % 2, chunk / 2 & 1)) {
-    }
+    wait(full + chunk % 2, chunk / 2);
     for (auto i = thread; i < g.chunk_words; i += round_trip_threads) words[i] += 1;
     tylo::fence_async_proxy();
     tylo::sync_cta();
@@ -180,8 +191,7 @@ TYLO_FN inline void multicast(multicast_arguments const& g) {
   }
   tylo::sync_cluster();
   if (thread == 0) tylo::bulk_load_multicast(words + rank * bytes, g.from + rank * g.half_words, bytes, full, 3);
-  while (!tylo::try_wait(full, 0)) {
-  }
+  wait(full, 0);
   for (auto i = thread; i < 2 * g.half_words; i += multicast_threads)
     g.to[rank * 2 * g.half_words + i] = reinterpret_cast<std::uint32_t const*>(words)[i];
   tylo::sync_cluster();
@@ -207,6 +217,13 @@ TYLO_FN inline void fill_tile(std::byte* tile, tylo::bf16 const* from, unsigned 
   }
 }
 
+/// Sums of a warpgroup to a matrix [64, N].
+template <unsigned N> TYLO_FN void put_sums(float* to, tylo::accumulator<N> const& sums) {
+  auto const thread = tylo::thread_rank();
+  for (unsigned i = 0; i < N / 2; ++i)
+    to[tylo::accumulator_row(thread, i) * N + tylo::accumulator_column(thread, i)] = sums.values[i];
+}
+
 template <unsigned N> TYLO_FN void group_product(group_product_arguments const& g) {
   auto* const a = tylo::shared_memory();
   auto* const b = a + group_tile_bytes;
@@ -224,8 +241,7 @@ template <unsigned N> TYLO_FN void group_product(group_product_arguments const& 
     tylo::multiply(sums, tylo::factor_of(a, k), tylo::factor_of(b, k), k > 0 || g.accumulate);
   tylo::commit_products();
   tylo::await_products<0>(sums);
-  for (unsigned i = 0; i < N / 2; ++i)
-    g.sums[tylo::accumulator_row(thread, i) * N + tylo::accumulator_column(thread, i)] = sums.values[i];
+  put_sums(g.sums, sums);
 }
 
 /// Where a factor of 16 columns lies, by the rules of its descriptor.
@@ -277,9 +293,7 @@ template <unsigned N> TYLO_FN void placed_product(placed_product_arguments const
   tylo::multiply(sums, placed_factor(a, g.where), placed_factor(b, g.where), false);
   tylo::commit_products();
   tylo::await_products<0>(sums);
-  auto const thread = tylo::thread_rank();
-  for (unsigned i = 0; i < N / 2; ++i)
-    g.sums[tylo::accumulator_row(thread, i) * N + tylo::accumulator_column(thread, i)] = sums.values[i];
+  put_sums(g.sums, sums);
 }
 
 } // namespace mk::test
