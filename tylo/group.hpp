@@ -38,8 +38,11 @@ template <unsigned Count> struct warps {
   unsigned first;   ///< rank of the first warp in the CTA
   unsigned barrier; ///< 1 to 15
 
-  TYLO_FN unsigned rank() const { return thread_rank() - first * warp_size; }
-  TYLO_FN void sync(site at = site::here()) const { sync_named(barrier, threads, at); }
+  TYLO_FN unsigned rank() const { return rank_from(first * warp_size, threads); }
+  TYLO_FN void sync(site at = site::here()) const {
+    TYLO_EITHER((void)0, (void)rank()); // who is not of the group is found out here too
+    sync_named(barrier, threads, at);
+  }
 
   /// One of the equal parts into which the group divides, `Part` warps each: that of the calling thread. Parts of more
   /// than one warp have the barriers from `first_barrier` on, in their order.
@@ -61,7 +64,7 @@ using warpgroup = warps<4>;
 template <unsigned Threads> struct whole_cta {
   static_assert(Threads % warp_size == 0 && Threads >= warp_size && Threads <= 1024);
   static constexpr unsigned threads = Threads;
-  TYLO_FN unsigned rank() const { return thread_rank(); }
+  TYLO_FN unsigned rank() const { return rank_from(0, threads); }
   TYLO_FN void sync(site at = site::here()) const { sync_cta(at); }
 };
 

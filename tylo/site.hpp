@@ -11,10 +11,12 @@ namespace tylo {
 struct site {
   char const* file;
   int line;
+  int step = 0; ///< of what is called there, where that waits or meets several times: 1, 2 and so on
 
   static TYLO_FN constexpr site here(char const* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return {file, line};
   }
+  [[nodiscard]] TYLO_FN constexpr site at_step(int which) const { return {file, line, which}; }
 };
 
 } // namespace tylo

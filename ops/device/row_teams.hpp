@@ -171,9 +171,9 @@ TYLO_FN void for_rows(Context& context, tensor_view const& t, task const& rows, 
       std::byte const* const from = rounds.pages != 0 ? context.held_page(page) + place : t.at(row, columns.first);
       auto const release = [&] {
         if (rounds.pages == 0) return;
-        // Threads wrote to the span and read it; the loader's copies do not come by the same way. As long as all of the
-        // ring comes back to this task there are none, and a fence would wait for what is under way. (Rounds have 1, 2,
-        // 3 or 4 of its 12 pages: a page comes back whole rounds later.)
+        // Threads wrote to the pages and read them; the loader's copies do not come by the same way. As long as all of
+        // the ring comes back to this task there are none, and a fence would wait for what is under way. (Rounds have
+        // 1, 2, 3 or 4 of its 12 pages: a page comes back whole rounds later.)
         bool const comes_back = (rounds.count + ahead - copied) * rounds.pages > Context::ring_pages;
         if (!comes_back) tylo::fence_async_proxy();
         context.release_lent(rounds.pages);
@@ -194,6 +194,29 @@ TYLO_FN void for_rows(Context& context, tensor_view const& t, task const& rows, 
     }
     tylo::commit_copies();
   }
+}
+
+/// Scratch by which the warps of a team tell each other of a row: an element for each. It has two halves, used by
+/// turns: what is written for a row has been read before the barrier of the row before.
+template <class T, class Context> class team_scratch {
+public:
+  TYLO_FN explicit team_scratch(Context& context) : context_(context), half_(context.template scratch<T>()) {}
+
+  /// That of the next row.
+  TYLO_FN T* next(row_team const& team) {
+    half_ = half_ == context_.template scratch<T>() ? half_ + Context::warps : half_ - Context::warps;
+    return half_ + team.team * team.warps;
+  }
+
+private:
+  Context& context_;
+  T* half_;
+};
+
+/// All warps of a team tell what their lane 0 has.
+template <class T> TYLO_FN void tell_team(row_team const& team, T* of_team, T const& mine) {
+  if (tylo::lane_rank() == 0) of_team[team.warp] = mine;
+  team.sync();
 }
 
 /// Whether a tensor is so large that the L2 cache holds little of it when it is read again.

@@ -56,17 +56,14 @@ private:
     auto const width = x.extent(1);
     tylo::cache_policy const cache(handlers::outgrows_cache(y));
     auto const team = handlers::team_for<vectors>(context, width);
-    auto* sums = context.template scratch<float>();
+    handlers::team_scratch<float, Context> sums(context);
     auto gain = tylo::filled<handlers::row_piece<vectors>>(1.0f);
     if (weight.present() && team.team < team.teams) gain = handlers::load_piece<vectors>(as_row(weight), 0, team, 0.0f);
     handlers::for_rows<vectors>(context, x, t, team, 0.0f, [&](std::int64_t row, auto const& numbers) {
       auto squares = only(tylo::sum<tylo::axis::columns>(tylo::this_warp{}, numbers * numbers));
-      // What is written now has been read before the barrier of the row before.
-      sums = sums == context.template scratch<float>() ? sums + Context::warps : sums - Context::warps;
+      auto* const of_team = sums.next(team);
       if (team.warps > 1) {
-        auto* const of_team = sums + team.team * team.warps;
-        if (tylo::lane_rank() == 0) of_team[team.warp] = squares;
-        team.sync();
+        handlers::tell_team(team, of_team, squares);
         squares = of_team[0];
         MK_ROLLED for (unsigned w = 1; w < team.warps; ++w) squares += of_team[w];
       }

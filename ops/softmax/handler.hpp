@@ -60,13 +60,11 @@ private:
     using state = tylo::online_softmax<tylo::axis::columns, handlers::row_piece<Vectors>>;
     tylo::cache_policy const cache(handlers::outgrows_cache(y));
     auto const team = handlers::team_for<Vectors>(context, x.extent(1));
-    auto* shared = context.template scratch<state>();
+    handlers::team_scratch<state, Context> shared(context);
     handlers::for_rows<Vectors>(context, x, t, team, -infinity, [&](std::int64_t row, auto const& numbers) {
       auto mine = state::start();
       auto const weights = mine.update(tylo::this_warp{}, numbers, scale_log2).weights;
-      // What is written now has been read before the barrier of the row before.
-      shared = shared == context.template scratch<state>() ? shared + Context::warps : shared - Context::warps;
-      auto const factor = join(team, mine, shared + team.team * team.warps, scale_log2);
+      auto const factor = join(team, mine, shared.next(team), scale_log2);
       handlers::store_piece<Vectors>(y, row, team, weights * factor, cache);
     });
   }
@@ -75,9 +73,8 @@ private:
   template <class State>
   static TYLO_FN auto join(handlers::row_team const& team, State const& mine, State* of_team, float scale_log2) {
     if (team.warps == 1) return mine.normalizer();
+    handlers::tell_team(team, of_team, mine);
     auto const lane = tylo::lane_rank();
-    if (lane == 0) of_team[team.warp] = mine;
-    team.sync();
     auto const theirs = lane < team.warps ? of_team[lane] : State::start();
     State all{{{tylo::join_lanes(only(theirs.most), tylo::larger_value{})}}, {}};
     tylo::line_scale const of_line(all.most, scale_log2);

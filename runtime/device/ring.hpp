@@ -50,10 +50,7 @@ public:
 
   /// Waits until a span is free and announces the bytes that will be copied to it.
   TYLO_FN std::byte* acquire(std::uint32_t pages, std::uint32_t bytes) {
-    while (cursor_.crosses_end(pages)) {
-      make_room(1);
-      take_page(0);
-    }
+    while (cursor_.crosses_end(pages)) lend(1);
     make_room(pages);
     auto* const start = pages_ + std::size_t(cursor_.page) * page_bytes;
     done_ = &barriers_->full[cursor_.page];
@@ -115,15 +112,9 @@ public:
 
   /// Waits for the next span. Several may be held; they are released in the order in which they were waited for.
   TYLO_FN std::byte const* wait_span(std::uint32_t pages, tylo::site at = tylo::site::here()) {
-    while (next_.crosses_end(pages)) {
-      wait(&barriers_->full[next_.page], next_.lap, at);
-      next_.step();
-    }
+    while (next_.crosses_end(pages)) wait_lent(1, at);
     auto const* const start = pages_ + std::size_t(next_.page) * page_bytes;
-    for (std::uint32_t i = 0; i < pages; ++i) {
-      wait(&barriers_->full[next_.page], next_.lap, at);
-      next_.step();
-    }
+    wait_lent(pages, at);
     return start;
   }
 
@@ -131,7 +122,7 @@ public:
   TYLO_FN void release_span(std::uint32_t pages, tylo::site at = tylo::site::here()) {
     tylo::sync_warp();
     while (held_.crosses_end(pages)) release_page(at);
-    for (std::uint32_t i = 0; i < pages; ++i) release_page(at);
+    for (; pages > 0; --pages) release_page(at);
   }
 
   /// Waits for so many lent pages. They are a round; at the end of the ring it goes on at the start.

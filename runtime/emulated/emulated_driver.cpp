@@ -28,6 +28,10 @@ public:
   }
   void zero(std::byte* to, std::uint64_t bytes) override { tylo::emulator::set_to_zero(to, bytes); }
   void hold_constant(std::byte const* at, std::uint64_t bytes) override { tylo::emulator::mark_constant(at, bytes); }
+  void discard(std::byte* at, std::uint64_t bytes) override { tylo::emulator::mark_unwritten(at, bytes); }
+  void name(std::byte const* at, std::uint64_t bytes, std::string_view what) override {
+    tylo::emulator::name_part(at, bytes, what);
+  }
   [[nodiscard]] bool is_device_memory(void const* address) const override {
     return tylo::emulator::is_device_memory(address);
   }
@@ -87,6 +91,7 @@ public:
     failure_ = nullptr;
   }
 
+  [[nodiscard]] bool keeps_memory_of_failed_kernels() const override { return true; }
   /// The kernel has the core for itself.
   void rest() override { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
   [[nodiscard]] bool queues_launches() const override { return false; }

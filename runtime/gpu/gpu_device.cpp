@@ -140,6 +140,7 @@ void gpu_device::issue(std::unique_ptr<detail::job> submitted) {
     finished->finish(submission_state::failed, e.what());
     throw;
   }
+  if (flights_.size() == 1) flights_.front().job.discard_workspace(copies_);
   auto const number = issued_++;
   auto const at = (number % slot_count) * slot_bytes_;
   flights_.back().job.write_slot(host_slots_.host() + at, slots_.get() + at, number);
@@ -183,17 +184,29 @@ bool gpu_device::front_is_done() {
     return static_cast<std::int32_t>(words_->completed() - front.number) > 0 && !words_->aborted();
   };
   if (done() && !one_by_one_) return true;
-  if (words_->aborted()) {
-    on_->synchronize();
+  if (words_->aborted()) { // tasks then pass without their waits: what goes wrong with those comes of it
+    on_->settle();
+    running_ = false;
     throw device_error(words_->stuck_report(programs_[front.job.submitted().program]->program(), settings_));
   }
-  if (!running_ || !on_->has_ended()) return false;
+  if (!running_ || !kernel_has_ended()) return false;
   running_ = false;
   if (done()) return true;
   if (words_->aborted()) return false; // the next look reports it
   if (settings_.mode == run_mode::launch) throw device_error(on_->name() + ": a kernel ended without its submission");
   start_kernel(front.number); // it had retired just before the doorbell
   return false;
+}
+
+bool gpu_device::kernel_has_ended() {
+  try {
+    return on_->has_ended();
+  } catch (device_error const& e) {
+    if (!on_->keeps_memory_of_failed_kernels() || settings_.mode != run_mode::launch) throw;
+    throw device_error(
+        e.what() +
+        words_->report_of_tasks(programs_[flights_.front().job.submitted().program]->program(), settings_, copies_));
+  }
 }
 
 void gpu_device::finish_front() {

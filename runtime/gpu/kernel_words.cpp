@@ -1,7 +1,10 @@
 #include <megakernels/runtime/gpu/internal/kernel_words.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <map>
+#include <vector>
 
 namespace mk::gpu {
 namespace {
@@ -72,6 +75,27 @@ std::string kernel_words::stuck_report(program const& p, gpu::settings const& se
     text += "; worker " + std::to_string(w) + ", record " + std::to_string(r.record) + ", node '" + node.name + "' (" +
             std::string(settings.kernel->operations.operations[node.operation].name) + ") waits for counter " +
             std::to_string(r.counter) + ": seen " + std::to_string(r.seen) + ", needed " + std::to_string(r.needed);
+  }
+  return text;
+}
+
+std::string kernel_words::report_of_tasks(program const& p, gpu::settings const& settings, gpu_memory& copies) const {
+  std::vector<device::shared_word> done(workers_);
+  copies.to_host(reinterpret_cast<std::byte*>(done.data()), words_.get() + sizeof(device::kernel_state),
+                 done.size() * sizeof(device::shared_word));
+  std::map<std::uint32_t, std::string> at; ///< node, and its workers
+  for (std::uint32_t w = 0; w < std::min<std::size_t>(workers_, p.workers.size()); ++w) {
+    auto const& worker = p.workers[w];
+    auto const place = done[w].value % (worker.count + 1); // the end of each step counts as a task
+    if (place == worker.count) continue;
+    auto& workers = at[p.records[worker.first + place].node];
+    workers += (workers.empty() ? "" : ", ") + std::to_string(w);
+  }
+  std::string text;
+  for (auto const& [n, workers] : at) {
+    auto const& node = p.nodes[n];
+    text += "\n  consumers at node '" + node.name + "' (" +
+            std::string(settings.kernel->operations.operations[node.operation].name) + "): of CTAs " + workers;
   }
   return text;
 }

@@ -59,8 +59,24 @@ staged_job::staged_job(std::unique_ptr<detail::job> submitted, resident_image co
       copies.to_device(addresses_[b], view.data, bytes);
     }
   }
+  name_tensors(copies);
   for (auto const& feed : job_->feeds)
     histories_.push_back(feed.history.present() ? stand_in_for(copies, feed.history) : nullptr);
+}
+
+void staged_job::name_tensors(gpu_memory& memory) const {
+  auto const& p = image_.program();
+  for (std::size_t b = 0; b < p.buffers.size(); ++b)
+    if (addresses_[b] != nullptr) memory.name(addresses_[b], p.buffers[b].bytes, p.buffers[b].name);
+  for (auto const& t : p.tensors)
+    if (t.base < 0 && p.buffers[t.buffer].kind == buffer_kind::workspace)
+      memory.name(addresses_[t.buffer] + t.offset, span_bytes(t.desc), t.name);
+}
+
+void staged_job::discard_workspace(gpu_memory& memory) const {
+  auto const& p = image_.program();
+  for (std::size_t b = 0; b < p.buffers.size(); ++b)
+    if (p.buffers[b].kind == buffer_kind::workspace) memory.discard(addresses_[b], p.buffers[b].bytes);
 }
 
 std::byte* staged_job::stand_in_for(gpu_memory& copies, tensor_view const& to) {

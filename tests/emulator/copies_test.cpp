@@ -258,11 +258,13 @@ TEST(emulator_copy_faults, a_store_without_a_proxy_fence) {
 
 TEST(emulator_copy_faults, a_load_of_what_the_kernel_wrote_without_a_proxy_fence) {
   array<std::uint32_t> const global(32);
-  auto const kernel = [&](bool fences) {
+  enum class fence { none, of_shared_memory, everywhere };
+  auto const kernel = [&](fence kind) {
     return [=, global = global.data()] {
       auto* const b = make_barrier();
       global[thread_rank()] = thread_rank();
-      if (fences) fence_async_proxy_everywhere();
+      if (kind == fence::of_shared_memory) fence_async_proxy();
+      if (kind == fence::everywhere) fence_async_proxy_everywhere();
       sync_cta();
       if (thread_rank() == 0) {
         arrive_expecting(b, 128);
@@ -272,8 +274,10 @@ TEST(emulator_copy_faults, a_load_of_what_the_kernel_wrote_without_a_proxy_fence
       }
     };
   };
-  expect_clean(one_warp, kernel(true));
-  expect_fault(fault_kind::proxy, {"bulk_load from", "fence_async_proxy", "copies_test.cpp"}, one_warp, kernel(false));
+  expect_clean(one_warp, kernel(fence::everywhere));
+  for (auto const kind : {fence::none, fence::of_shared_memory})
+    expect_fault(fault_kind::proxy, {"bulk_load from", "did no fence_async_proxy_everywhere", "copies_test.cpp"},
+                 one_warp, kernel(kind));
 }
 
 TEST(emulator_copy_faults, the_source_of_a_store_is_overwritten_too_early) {

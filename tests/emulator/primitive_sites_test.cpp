@@ -123,7 +123,7 @@ template <class Run> bool in_some_schedule(Run run) {
 
 bool is_noticed(small_kernel const& k, used_site const& s) {
   return in_some_schedule([&](options how) {
-    how.deleted_site = {s.file, s.line};
+    how.deleted_site = {s.file, s.line, s.step};
     return !goes_well(k, how);
   });
 }

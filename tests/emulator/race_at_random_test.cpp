@@ -17,6 +17,8 @@ namespace tylo::emulator {
 namespace {
 
 constexpr unsigned words = 16;
+/// Bytes from here on are global memory.
+constexpr std::size_t first_global = 32;
 
 /// Keeps all accesses of each byte, and the history of each agent as a vector of counts of events.
 class naive_detector {
@@ -35,9 +37,9 @@ public:
   static void learn(history& to, history const& from) {
     for (auto const& [who, count] : from) to[who] = std::max(to[who], count);
   }
-  void fence(agent a) {
+  void fence(agent a, bool global) {
     step(a);
-    fences_[a].push_back(known_[a][a]);
+    fences_[a].push_back({known_[a][a], global});
   }
 
   struct past {
@@ -57,7 +59,9 @@ public:
         if (!ordered && (a.write || p->write) && !(a.atomic && p->atomic)) return true;
         auto const& fences = fences_[p->who];
         if (ordered && p->write && p->through == proxy::generic && a.through == proxy::async &&
-            std::none_of(fences.begin(), fences.end(), [&](unsigned f) { return p->event < f && f <= known; }))
+            std::none_of(fences.begin(), fences.end(), [&](fence_event const& f) {
+              return p->event < f.event && f.event <= known && (f.global || byte < first_global);
+            }))
           return true;
         if (p->write && !p->atomic) break; // what it wrote over is ordered before it
       }
@@ -70,7 +74,11 @@ public:
 
 private:
   std::vector<history> known_;
-  std::map<agent, std::vector<unsigned>> fences_;
+  struct fence_event {
+    unsigned event;
+    bool global; ///< for global memory as well
+  };
+  std::map<agent, std::vector<fence_event>> fences_;
   std::array<std::vector<past>, 4 * words> accesses_;
 };
 
@@ -102,8 +110,9 @@ public:
         meet();
       } else if (what < 90) {
         auto& a = agents_[below(agents_.size())];
-        races_.fenced(a.clock);
-        naive_.fence(a.naive);
+        bool const global = below(2) != 0;
+        races_.fenced(a.clock, global);
+        naive_.fence(a.naive, global);
       } else if (what < 95) {
         begin_operation(agents_[below(agents_.size())]);
       } else if (!operations_.empty()) {
@@ -140,7 +149,8 @@ private:
                                  write, atomic, through};
     bool const expected = naive_.conflicts(a.naive, at, size, p);
     if (expected && below(100) < careful_) return true;
-    auto const found = races_.check(cells_.data() + at / 4, at % 4, size, {a.clock, {}, write, atomic, through});
+    auto const found =
+        races_.check(cells_.data() + at / 4, at % 4, size, {a.clock, {}, write, atomic, through, at >= first_global});
     EXPECT_EQ(found.has_value(), expected) << "access " << accesses_;
     if (found) return false;
     naive_.step(a.naive);

@@ -275,7 +275,7 @@ TEST(race_detection_of_launches, the_host_orders_them) {
 TEST_F(race_detection, operations_race_with_their_issuer_until_they_are_waited_for) {
   auto t = thread(0, 0);
   EXPECT_FALSE(write(t));
-  races.fenced(t);
+  races.fenced(t, false);
   auto const copy = domain.operation(t, 0, 64);
   EXPECT_FALSE(copy_out(copy));
   EXPECT_FALSE(read(t));
@@ -327,13 +327,34 @@ TEST_F(race_detection, a_write_needs_a_fence_before_an_operation_meets_it) {
   auto const over = copy_in(domain.operation(t, 0, 65));
   ASSERT_TRUE(over);
   EXPECT_TRUE(over->fence_missing);
-  races.fenced(t);
+  races.fenced(t, false);
   EXPECT_FALSE(copy_out(domain.operation(t, 0, 66)));
+}
+
+TEST_F(race_detection, a_fence_for_shared_memory_does_nothing_for_global_memory) {
+  auto t = thread(0, 0);
+  auto const access = [&](agent_clock const& who, bool write, proxy through) {
+    return races.check(cells.data(), 0, 4, {who, {}, write, false, through, true});
+  };
+  EXPECT_FALSE(access(t, true, proxy::generic));
+  races.fenced(t, false);
+  auto const found = access(domain.operation(t, 0, 64), false, proxy::async);
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->fence_missing);
+  races.fenced(t, true);
+  EXPECT_FALSE(access(domain.operation(t, 0, 65), false, proxy::async));
+}
+
+TEST_F(race_detection, a_fence_for_all_memory_is_one_for_shared_memory) {
+  auto t = thread(0, 0);
+  EXPECT_FALSE(write(t));
+  races.fenced(t, true);
+  EXPECT_FALSE(copy_out(domain.operation(t, 0, 64)));
 }
 
 TEST_F(race_detection, a_fence_counts_for_what_came_before_it) {
   auto t = thread(0, 0);
-  races.fenced(t);
+  races.fenced(t, false);
   EXPECT_FALSE(write(t));
   EXPECT_TRUE(copy_out(domain.operation(t, 0, 64)));
 }
@@ -342,11 +363,11 @@ TEST_F(race_detection, a_fence_is_the_writers_before_it_tells) {
   auto writer = thread(0, 0), issuer = thread(0, 1);
   EXPECT_FALSE(write(writer));
   order(writer, issuer);
-  races.fenced(issuer); // not the writer
+  races.fenced(issuer, false); // not the writer
   auto const by_another = copy_out(domain.operation(issuer, 0, 64));
   ASSERT_TRUE(by_another);
   EXPECT_TRUE(by_another->fence_missing);
-  races.fenced(writer); // the issuer does not know of it
+  races.fenced(writer, false); // the issuer does not know of it
   EXPECT_TRUE(copy_out(domain.operation(issuer, 0, 65)));
   order(writer, issuer);
   EXPECT_FALSE(copy_out(domain.operation(issuer, 0, 66)));
@@ -356,16 +377,16 @@ TEST_F(race_detection, a_fence_after_the_operation_began_is_too_late) {
   auto t = thread(0, 0);
   EXPECT_FALSE(write(t));
   auto const copy = domain.operation(t, 0, 64);
-  races.fenced(t);
+  races.fenced(t, false);
   EXPECT_TRUE(copy_out(copy));
 }
 
 TEST_F(race_detection, old_fences_are_remembered) {
   auto writer = thread(0, 0), issuer = thread(0, 1);
   EXPECT_FALSE(write(writer));
-  races.fenced(writer);
+  races.fenced(writer, false);
   order(writer, issuer);
-  for (unsigned i = 0; i < 100; ++i) races.fenced(writer);
+  for (unsigned i = 0; i < 100; ++i) races.fenced(writer, false);
   EXPECT_FALSE(copy_out(domain.operation(issuer, 0, 64)));
 }
 
@@ -383,7 +404,7 @@ TEST_F(race_detection, atomic_writes_need_a_fence_too) {
   auto a = thread(0, 0), b = thread(0, 1);
   EXPECT_FALSE(add(a));
   EXPECT_FALSE(add(b));
-  races.fenced(b);
+  races.fenced(b, false);
   order(a, b);
   auto const found = copy_out(domain.operation(b, 0, 64));
   ASSERT_TRUE(found);

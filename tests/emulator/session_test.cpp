@@ -110,7 +110,6 @@ TEST(emulator_session, a_lost_signal_ends_in_an_error_that_names_the_edge) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     auto d = emulated(seed);
     d.drop_signal = record;
-    d.how.races = false; // after an abort tasks run without their waits
     session s(d, small_operations);
     layer.set_constants(s);
     auto const p = s.load(plan);

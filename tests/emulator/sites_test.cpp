@@ -259,7 +259,7 @@ TEST(emulator_sites, nothing_that_orders_can_be_left_out_unnoticed) {
     d.how.on_end = [&](tylo::emulator::statistics const& all) {
       for (auto const& site : all.sites) {
         auto found = std::find_if(suspects.begin(), suspects.end(), [&](suspect const& s) {
-          return s.site.line == site.line && s.site.file == site.file;
+          return s.site.line == site.line && s.site.step == site.step && s.site.file == site.file;
         });
         if (found == suspects.end()) found = suspects.insert(found, {site, {}});
         if (found->scenarios.empty() || found->scenarios.back() != i) found->scenarios.push_back(i);
@@ -284,7 +284,7 @@ TEST(emulator_sites, nothing_that_orders_can_be_left_out_unnoticed) {
       for (std::size_t k = 0; k < std::min<std::size_t>(s.scenarios.size(), 4) && !noticed; ++k) {
         auto d = plain(2);
         d.how.seed = seed;
-        d.how.deleted_site = {s.site.file, s.site.line};
+        d.how.deleted_site = {s.site.file, s.site.line, s.site.step};
         d.stuck_after = std::chrono::milliseconds(20);
         noticed = outcome(scenarios[s.scenarios[k]], d) != right[s.scenarios[k]];
       }

@@ -1,5 +1,6 @@
 /// Threads, warps and CTAs: what is right runs, what is wrong is named.
 
+#include <megakernels/tylo/group.hpp>
 #include <megakernels/tylo/lane/barrier.hpp>
 #include <megakernels/tylo/lane/copy.hpp>
 #include <megakernels/tylo/lane/memory.hpp>
@@ -125,8 +126,27 @@ TEST(emulator_faults, half_the_threads_never_reach_a_barrier) {
 }
 
 TEST(emulator_faults, halves_of_two_warps_at_a_barrier) {
-  expect_fault(fault_kind::barrier_count, {"of warp 0 only 16 lanes arrive", "threads_test.cpp"}, {.threads = 64}, [] {
-    if (lane_rank() < 16) sync_named(1, 32);
+  expect_fault(fault_kind::barrier_count, {"gets 16 of warp 0, 16 of warp 1", "whole warps", "threads_test.cpp"},
+               {.threads = 64}, [] {
+                 if (lane_rank() < 16) sync_named(1, 32);
+               });
+}
+
+/// Warps 0 and 1, 2 and 3, each with a barrier of their own, which is the same.
+TEST(emulator_faults, two_groups_at_one_barrier) {
+  expect_fault(fault_kind::barrier_count, {"Do two groups use it"}, {.threads = 128}, [] {
+    tylo::warps<2> const group{thread_rank() / 64 * 2, 1};
+    group.sync();
+  });
+}
+
+TEST(emulator_faults, a_thread_that_is_not_of_the_group) {
+  constexpr auto words = "is not of the group, threads 32 to 95";
+  tylo::warps<2> const group{1, 1};
+  expect_fault(fault_kind::misuse, {words, "threads_test.cpp", "thread 0"}, {.threads = 128}, [=] { group.sync(); });
+  expect_fault(fault_kind::misuse, {words, "threads_test.cpp"}, {.threads = 128}, [=] { (void)group.rank(); });
+  expect_clean({.threads = 128}, [=] {
+    if (thread_rank() / 32 == 1 || thread_rank() / 32 == 2) group.sync();
   });
 }
 

@@ -90,8 +90,9 @@ bool is_foreign(std::size_t offset, cta const& home) {
       state.name_of_agent(c.other) + (c.other_position != code_position{} ? " at " + describe(c.other_position) : "");
   auto const here = words_of(bytes, a.write, a.atomic) + words_of(by) + " at " + place;
   if (c.fence_missing)
-    state.raise(fault_kind::proxy, here + " goes through the async proxy; it was written by " + other +
-                                       ", which did no fence_async_proxy before it told of that");
+    state.raise(fault_kind::proxy,
+                here + " goes through the async proxy; it was written by " + other + ", which did no " +
+                    (a.global ? "fence_async_proxy_everywhere" : "fence_async_proxy") + " before it told of that");
   bool const copies = index_of(c.other) >= state.shape.threads;
   state.raise(copies ? fault_kind::in_flight : fault_kind::race,
               here + ": nothing orders it after the " + (c.other_atomic ? "atomic " : "") +
@@ -125,7 +126,8 @@ void check_access(void const* start, std::size_t bytes, access_kind kind, code_p
                  .position = position,
                  .write = kind.write,
                  .atomic = kind.atomic,
-                 .through = proxy::generic},
+                 .through = proxy::generic,
+                 .global = offset < global_bytes},
                 {nullptr, at});
 }
 
@@ -142,7 +144,13 @@ void check_operation(void const* start, std::size_t bytes, bool write, agent_clo
   bool const is_constant = (the_arena.states[offset] & constant) != 0;
   if (write) std::memset(the_arena.states + offset, the_arena.states[offset] | written, bytes);
   if (launch_now->check_races && !is_constant)
-    check_races(address, bytes, {.who = clock, .position = {}, .write = write, .atomic = false, .through = through},
+    check_races(address, bytes,
+                {.who = clock,
+                 .position = {},
+                 .write = write,
+                 .atomic = false,
+                 .through = through,
+                 .global = offset < global_bytes},
                 by);
 }
 

@@ -128,6 +128,7 @@ std::uint64_t add_word(void* to, std::size_t bytes, std::uint64_t value, order o
 
 bool exchange_word_if(void* at_address, std::size_t bytes, std::uint64_t expected, std::uint64_t value, site at) {
   inside_emulator const inside;
+  yield_at_times(); // it may be polled
   auto const o = order_at(order::acquire_release, "exchange", at);
   check_word(at_address, bytes, true, at);
   auto const before = read(at_address, bytes);

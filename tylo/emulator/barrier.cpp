@@ -25,6 +25,18 @@ void end_meeting(meeting& m, bool self_waits) {
   std::fill(m.lanes.begin(), m.lanes.end(), 0);
 }
 
+/// Of a barrier that is complete, though not with whole warps.
+std::string who_arrived(meeting const& m) {
+  std::string warps;
+  std::size_t count = 0;
+  for (std::size_t w = 0; w < m.lanes.size(); ++w) {
+    if (m.lanes[w] == 0) continue;
+    warps += (count++ == 0 ? " " : ", ") + std::to_string(std::popcount(m.lanes[w])) + " of warp " + std::to_string(w);
+  }
+  return " for " + std::to_string(m.expected) + " threads gets" + warps + ": a barrier takes whole warps" +
+         (count * warp_lanes > m.expected ? ". Do two groups use it at the same time?" : "");
+}
+
 void meet(unsigned number, unsigned threads, char const* what, bool waits, site at) {
   inside_emulator const inside;
   auto& state = *launch_now;
@@ -59,11 +71,8 @@ void meet(unsigned number, unsigned threads, char const* what, bool waits, site 
     state.block();
     return;
   }
-  for (std::size_t w = 0; w < m.lanes.size(); ++w)
-    if (m.lanes[w] != 0 && m.lanes[w] != ~0u)
-      state.raise(fault_kind::barrier_count, place() + ": of warp " + std::to_string(w) + " only " +
-                                                 std::to_string(std::popcount(m.lanes[w])) +
-                                                 " lanes arrive; a barrier takes whole warps");
+  bool const whole = std::all_of(m.lanes.begin(), m.lanes.end(), [](auto l) { return l == 0 || l == ~0u; });
+  if (!whole) state.raise(fault_kind::barrier_count, place() + who_arrived(m));
   end_meeting(m, waits);
 }
 
@@ -102,12 +111,12 @@ void* peer_address(void* mine, unsigned rank, site at) {
   return state.ctas[home.rank / state.shape.cluster * state.shape.cluster + rank].shared + offset_in_shared(mine, home);
 }
 
-void fence_async_proxy(site at) {
+void fence_async_proxy(bool global, site at) {
   inside_emulator const inside;
   auto& state = *launch_now;
-  if (state.leaves_out("fence", "fence_async_proxy", at)) return;
+  if (state.leaves_out("fence", global ? "fence_async_proxy_everywhere" : "fence_async_proxy", at)) return;
   begin_step();
-  state.races.fenced(thread_now->clock);
+  state.races.fenced(thread_now->clock, global);
 }
 
 } // namespace tylo::emulator

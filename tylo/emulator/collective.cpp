@@ -6,10 +6,14 @@
 
 namespace tylo::emulator {
 
+void yield_at_times() {
+  if (launch_now->how.seed != 0 && launch_now->random(16) == 0) launch_now->yield();
+}
+
 void begin_step() {
   thread_now->polled_count = 0;
   thread_now->fruitless = 0;
-  if (launch_now->how.seed != 0 && launch_now->random(16) == 0) launch_now->yield();
+  yield_at_times();
 }
 
 void collective(char const* what, bool aligned, site at, void* argument, void (*carry_out)(warp&)) {
@@ -107,6 +111,13 @@ void carry_out_registers(warp&) {}
 } // namespace
 
 unsigned thread_rank() { return thread_now->rank; }
+unsigned rank_from(unsigned first, unsigned count, site at) {
+  auto const rank = thread_now->rank;
+  if (rank >= first && rank - first < count) return rank - first;
+  inside_emulator const inside;
+  launch_now->raise(fault_kind::misuse, "rank_from at " + text_of(at) + ": the thread is not of the group, threads " +
+                                            std::to_string(first) + " to " + std::to_string(first + count - 1));
+}
 unsigned cta_rank() { return thread_now->home->rank; }
 unsigned cta_count() { return launch_now->shape.ctas; }
 unsigned multiprocessor_rank() { return thread_now->home->rank; }

@@ -52,7 +52,8 @@ std::string text_of(site at) {
   auto cut = file.rfind('/');
   if (cut != file.npos && cut > 0) cut = file.rfind('/', cut - 1);
   if (cut != file.npos) file.remove_prefix(cut + 1);
-  return std::string(file) + ":" + std::to_string(at.line);
+  return std::string(file) + ":" + std::to_string(at.line) +
+         (at.step != 0 ? " (step " + std::to_string(at.step) + ")" : "");
 }
 
 std::string name_of_thread(thread const& t) {

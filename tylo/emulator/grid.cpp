@@ -65,7 +65,7 @@ launch_state::launch_state(grid const& g, options const& o, void (*entry)(void*)
       races(clocks), check_races(o.races), entry_(entry),
       arguments_(static_cast<std::byte const*>(arguments), static_cast<std::byte const*>(arguments) + bytes),
       work_(std::size_t(g.ctas) * engines), random_(mixed(o.seed)),
-      deleted_line_(o.deleted_site ? o.deleted_site->second : 0) {
+      deleted_line_(o.deleted_site ? o.deleted_site->line : 0) {
   cluster_barriers.resize(g.ctas / g.cluster);
   for (unsigned c = 0; c < g.ctas; ++c) {
     auto& of = ctas.emplace_back();
@@ -379,16 +379,16 @@ bool launch_state::pass_time() {
 
 void launch_state::list_site(char const* kind, char const* what, site at) {
   for (auto& s : counts.sites)
-    if (s.line == at.line && s.kind == kind && s.file == at.file) {
+    if (s.line == at.line && s.step == at.step && s.kind == kind && s.file == at.file) {
       ++s.times;
       return;
     }
-  counts.sites.push_back({.kind = kind, .what = what, .file = at.file, .line = at.line, .times = 1});
+  counts.sites.push_back({.kind = kind, .what = what, .file = at.file, .line = at.line, .step = at.step, .times = 1});
 }
 
-bool launch_state::is_deleted_file(char const* file) const {
-  std::string_view const whole(file);
-  return whole.ends_with(how.deleted_site->first);
+bool launch_state::is_deleted(site at) const {
+  auto const& of = *how.deleted_site;
+  return (of.step == 0 || of.step == at.step) && std::string_view(at.file).ends_with(of.file);
 }
 
 namespace detail {

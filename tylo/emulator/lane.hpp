@@ -12,6 +12,7 @@ namespace tylo::emulator {
 
 // tylo/lane/thread.hpp
 unsigned thread_rank();
+unsigned rank_from(unsigned first, unsigned count, site);
 unsigned cta_rank();
 unsigned cta_count();
 void sync_warp(site);
@@ -55,7 +56,8 @@ void sync_cluster(site);
 void* peer_address(void* mine, unsigned rank, site);
 
 // tylo/lane/async_proxy.hpp
-void fence_async_proxy(site);
+/// `global`: for global memory as well as for shared.
+void fence_async_proxy(bool global, site);
 
 // tylo/lane/copy.hpp
 std::byte* shared_memory();

@@ -39,7 +39,15 @@ struct used_site {
   std::string what; ///< the lane function
   std::string file;
   int line = 0;
+  int step = 0; ///< of what is called there: see `site`
   std::uint64_t times = 0;
+};
+
+/// Those of one place in the source.
+struct site_choice {
+  std::string file; ///< the end of its name
+  int line = 0;
+  int step = 0; ///< 0: all
 };
 
 struct statistics {
@@ -65,8 +73,8 @@ struct options {
   /// jumps to where a thread would look again.
   std::function<std::chrono::nanoseconds()> idle{};
   /// The wait, arrival, fence, barrier or commit at this place in the source does nothing; an atomic access there
-  /// orders nothing. The end of a file's name, and a line.
-  std::optional<std::pair<std::string, int>> deleted_site{};
+  /// orders nothing.
+  std::optional<site_choice> deleted_site{};
   /// Whether `statistics::sites` are wanted.
   bool list_sites = false;
   /// Called after a launch without a fault, by the thread that ran it: for those who do not see what `launch` returns.

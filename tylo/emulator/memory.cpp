@@ -20,9 +20,18 @@ constexpr std::size_t alignment = 256;
 constexpr std::size_t distance = 65536; ///< of two allocations: accesses that far outside are found
 constexpr std::size_t page = 4096;
 
+struct part {
+  std::size_t offset; ///< in its piece
+  std::size_t bytes;
+  std::string name;
+
+  friend bool operator==(part const&, part const&) = default;
+};
+
 struct piece {
   std::size_t bytes; ///< that are memory
   std::string name;
+  std::vector<part> parts{};
 };
 
 struct registry {
@@ -138,6 +147,21 @@ void mark_unwritten(void* memory, std::size_t bytes) {
 }
 void mark_constant(void const* memory, std::size_t bytes) { set_states(memory, bytes, constant, 0); }
 
+void name_part(void const* at, std::size_t bytes, std::string_view name) {
+  auto const offset = the_arena.offset_of(at);
+  auto& r = the_registry();
+  std::lock_guard const lock(r.mutex);
+  auto const after = r.pieces.upper_bound(offset);
+  if (after == r.pieces.begin()) return;
+  auto& [start, whole] = *std::prev(after);
+  part named{offset - start, bytes, std::string(name)};
+  if (named.offset >= whole.bytes) return;
+  if (whole.name.empty() && named.offset == 0 && bytes >= whole.bytes)
+    whole.name = named.name;
+  else if (whole.name != name && std::find(whole.parts.begin(), whole.parts.end(), named) == whole.parts.end())
+    whole.parts.push_back(std::move(named));
+}
+
 bool is_device_memory(void const* address) noexcept {
   return the_arena.memory != nullptr && the_arena.contains(address);
 }
@@ -169,8 +193,15 @@ std::string describe_global(std::size_t offset) {
   if (after == r.pieces.begin()) return "before all global memory";
   auto const& [start, p] = *std::prev(after);
   auto const name = p.name.empty() ? std::string("global memory") : "global memory '" + p.name + "'";
-  if (offset < start + p.bytes)
-    return "byte " + std::to_string(offset - start) + " of " + name + " of " + std::to_string(p.bytes) + " bytes";
+  if (offset < start + p.bytes) {
+    std::string parts;
+    for (auto const& part : p.parts)
+      if (offset - start - part.offset < part.bytes)
+        parts += (parts.empty() ? " (byte " : ", byte ") + std::to_string(offset - start - part.offset) + " of '" +
+                 part.name + "'";
+    return "byte " + std::to_string(offset - start) + " of " + name + " of " + std::to_string(p.bytes) + " bytes" +
+           (parts.empty() ? "" : parts + ")");
+  }
   return std::to_string(offset - start - p.bytes) + " bytes past the end of " + name + " of " +
          std::to_string(p.bytes) + " bytes";
 }

@@ -33,6 +33,9 @@ void mark_written(void const* memory, std::size_t bytes);
 void mark_unwritten(void* memory, std::size_t bytes);
 /// Kernels may read it, nothing may write it, and reads need no order.
 void mark_constant(void const* memory, std::size_t bytes);
+/// What reports call a part of an allocation, beside the name of the whole, or all of one that has no name. Parts may
+/// overlap.
+void name_part(void const* at, std::size_t bytes, std::string_view name);
 
 /// Whether an address lies in memory of the emulated device.
 bool is_device_memory(void const* address) noexcept;

@@ -87,7 +87,8 @@ struct race_detector::visit {
 bool race_detector::lacks_fence(agent_id writer, std::uint32_t clock, visit const& v) const {
   auto const& of_cta = fences_[cta_of(writer)];
   if (of_cta.empty()) return true;
-  auto const& clocks = of_cta[index_of(writer)];
+  auto const& fences = of_cta[index_of(writer)];
+  auto const& clocks = v.what.global ? fences.global : fences.all;
   auto const fence = std::lower_bound(clocks.begin(), clocks.end(), clock);
   if (fence == clocks.end()) return true;
   return *fence > v.what.who.known[writer] && !(static_cast<std::uint32_t>(writer) == v.agent);
@@ -300,10 +301,12 @@ std::optional<conflict> race_detector::check(race_cell* cells, std::size_t first
   return std::nullopt;
 }
 
-void race_detector::fenced(agent_clock& who) {
+void race_detector::fenced(agent_clock& who, bool global) {
   auto& of_cta = fences_[cta_of(who.id)];
   if (of_cta.empty()) of_cta.resize(domain_.agents_per_cta());
-  of_cta[index_of(who.id)].push_back(who.now);
+  auto& fences = of_cta[index_of(who.id)];
+  fences.all.push_back(who.now);
+  if (global) fences.global.push_back(who.now);
   domain_.advance(who);
 }
 

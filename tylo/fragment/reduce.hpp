@@ -149,7 +149,7 @@ TYLO_FN auto reduce_across_warps(G const& g, fragment<T, O> const& f, Join join,
       TYLO_UNROLL for (int r = 0; r < results; ++r)
           scratch[(warp * results + static_cast<unsigned>(r)) * lanes + lane] = joined.data[r];
     }
-    g.sync(at);
+    g.sync(at.at_step(1));
     auto const line = O.thread(warp * warp_size).along(across);
     bool first = true;
     TYLO_UNROLL for (unsigned w = 0; w < count; ++w) {
@@ -163,7 +163,7 @@ TYLO_FN auto reduce_across_warps(G const& g, fragment<T, O> const& f, Join join,
       }
       first = false;
     }
-    g.sync(at);
+    g.sync(at.at_step(2));
     return joined;
   }
 }

@@ -17,12 +17,12 @@ namespace tylo {
 /// Where others start them, a barrier follows: each thread fences its own accesses, then all meet. Not needed for what
 /// copies have written and an mbarrier has told of.
 TYLO_FN inline void fence_async_proxy(site at = site::here()) {
-  TYLO_EITHER(cuda::ptx::fence_proxy_async(cuda::ptx::space_shared), emulator::fence_async_proxy(at));
+  TYLO_EITHER(cuda::ptx::fence_proxy_async(cuda::ptx::space_shared), emulator::fence_async_proxy(false, at));
 }
 
 /// The same for global memory as well: it waits for more.
 TYLO_FN inline void fence_async_proxy_everywhere(site at = site::here()) {
-  TYLO_EITHER(cuda::ptx::fence_proxy_async(), emulator::fence_async_proxy(at));
+  TYLO_EITHER(cuda::ptx::fence_proxy_async(), emulator::fence_async_proxy(true, at));
 }
 
 } // namespace tylo

@@ -21,6 +21,11 @@ TYLO_FN inline unsigned thread_rank() { TYLO_EITHER(return threadIdx.x, return e
 TYLO_FN inline unsigned cta_rank() { TYLO_EITHER(return blockIdx.x, return emulator::cta_rank()); }
 TYLO_FN inline unsigned cta_count() { TYLO_EITHER(return gridDim.x, return emulator::cta_count()); }
 
+/// Rank of the thread among the `count` of its CTA that begin with thread `first`. It is one of them.
+TYLO_FN inline unsigned rank_from(unsigned first, [[maybe_unused]] unsigned count, site at = site::here()) {
+  TYLO_EITHER(return threadIdx.x - first, return emulator::rank_from(first, count, at));
+}
+
 TYLO_FN inline unsigned lane_rank() { return thread_rank() % warp_size; }
 
 /// All lanes of the warp have arrived, and see each other's earlier writes.

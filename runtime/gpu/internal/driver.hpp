@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace mk::gpu {
@@ -37,6 +38,10 @@ public:
   virtual void zero(std::byte* to, std::uint64_t bytes) = 0;
   /// No kernel writes there from now on.
   virtual void hold_constant(std::byte const*, std::uint64_t) {}
+  /// What is there is not needed any more.
+  virtual void discard(std::byte*, std::uint64_t) {}
+  /// What reports about memory call it.
+  virtual void name(std::byte const*, std::uint64_t, std::string_view) {}
 
   /// Whether a kernel can use the address as it is.
   [[nodiscard]] virtual bool is_device_memory(void const* address) const = 0;
@@ -62,6 +67,8 @@ public:
   virtual void synchronize() = 0;
   /// The same, whatever became of it.
   virtual void settle() noexcept = 0;
+  /// Whether the memory can be read when a kernel has failed.
+  [[nodiscard]] virtual bool keeps_memory_of_failed_kernels() const { return false; }
   /// What the host does between two looks at a running kernel.
   virtual void rest() { std::this_thread::yield(); }
   /// Whether launches wait for one another by themselves. Otherwise each is started when the one before has ended, and

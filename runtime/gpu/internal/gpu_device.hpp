@@ -52,6 +52,7 @@ private:
   void start_kernel(std::uint32_t first_submission);
   void stop_kernel();
   bool front_is_done();
+  bool kernel_has_ended();
   void finish_front();
   void fail(std::string reason);
   template <class Body> void guard(Body const&);

@@ -30,6 +30,8 @@ public:
   [[nodiscard]] bool aborted() const;
   /// What the waits that gave up were for.
   [[nodiscard]] std::string stuck_report(program const&, gpu::settings const&) const;
+  /// Which nodes the consumers of a kernel are at that was launched for one submission: a line for each node.
+  [[nodiscard]] std::string report_of_tasks(program const&, gpu::settings const&, gpu_memory&) const;
 
 private:
   std::uint32_t workers_;

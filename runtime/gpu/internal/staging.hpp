@@ -24,9 +24,13 @@ public:
   /// After the run: outputs in host memory are copied from the GPU.
   void fetch_outputs(gpu_memory&) const;
 
+  /// No step needs what an earlier one left in the program's workspace.
+  void discard_workspace(gpu_memory&) const;
+
   [[nodiscard]] detail::job& submitted() const noexcept { return *job_; }
 
 private:
+  void name_tensors(gpu_memory&) const;
   /// Memory on the GPU that stands for the caller's: the same where the GPU can use that.
   std::byte* stand_in_for(gpu_memory&, tensor_view const& output);
 

@@ -10,8 +10,10 @@ namespace tylo::emulator {
 /// the source, since the instruction takes the warp as a whole.
 void collective(char const* what, bool aligned, site, void* argument, void (*carry_out)(warp&));
 
-/// At the start of a lane function that is no collective: other threads may get their turn here, and what the thread
-/// polled before is forgotten.
+/// Other threads may get their turn here.
+void yield_at_times();
+
+/// At the start of a lane function that is no collective: the same, and what the thread polled before is forgotten.
 void begin_step();
 
 } // namespace tylo::emulator

@@ -242,7 +242,7 @@ public:
   /// The same; and whether what stands at this place in the source is to be left out.
   [[nodiscard]] bool leaves_out(char const* kind, char const* what, site at) {
     used(kind, what, at);
-    return at.line == deleted_line_ && deleted_line_ != 0 && is_deleted_file(at.file);
+    return at.line == deleted_line_ && deleted_line_ != 0 && is_deleted(at);
   }
 
   std::uint64_t random(std::uint64_t below);
@@ -265,7 +265,7 @@ private:
   bool pass_time();
   void redraw_favours();
   void check_end(cta&);
-  bool is_deleted_file(char const*) const;
+  bool is_deleted(site) const;
   std::string who_waits() const;
 
   void (*entry_)(void*);

@@ -27,6 +27,7 @@ struct access {
   bool write;
   bool atomic;
   proxy through;
+  bool global = false; ///< to global memory, for which a proxy fence for shared memory does nothing
 };
 
 /// What an access meets.
@@ -69,8 +70,8 @@ public:
   /// byte `first` of it.
   std::optional<conflict> check(race_cell* cells, std::size_t first, std::size_t bytes, access const&);
 
-  /// The thread did a proxy fence.
-  void fenced(agent_clock&);
+  /// The thread did a proxy fence: for shared memory, or, where `global`, for all memory.
+  void fenced(agent_clock&, bool global);
 
 private:
   /// A hash table by kind and agents.
@@ -80,6 +81,11 @@ private:
     std::uint32_t kinds = 0; ///< that it has ever held, a bit each
   };
   using split_cell = std::array<race_cell, 4>; ///< of each byte of a word
+  /// Clocks of its proxy fences, in their order.
+  struct fences_of_agent {
+    std::vector<std::uint32_t> all; ///< each is one for shared memory
+    std::vector<std::uint32_t> global;
+  };
   struct visit;
 
   bool check_cell(race_cell&, visit&);
@@ -97,7 +103,7 @@ private:
   bool is_of_this_launch(race_cell const& cell) const { return cell.others.clock >= domain_.base(); }
 
   clock_domain& domain_;
-  std::vector<std::vector<std::vector<std::uint32_t>>> fences_; ///< of each CTA and agent: their clocks
+  std::vector<std::vector<fences_of_agent>> fences_; ///< of each CTA and agent
   std::vector<access_set> sets_;
   std::vector<std::uint32_t> unused_sets_;
   std::deque<split_cell> splits_;
