@@ -41,14 +41,25 @@ run_all() {
   summarize "$preset"
 }
 
-# The kernels are for Hopper; they must compile for those after it as well. A kernel that does not ends the command.
+# The kernels are for Hopper. Primitives must compile for other GPUs as well, each for those that have what it uses, and
+# a kernel instance for later ones. What does not compile ends the command.
 compile_for_other_gpus() {
-  local architecture
-  for architecture in 100a 120a; do
-    say "compiling the kernel 'llama' for sm_$architecture"
-    "$CUDACXX" -std=c++20 --expt-relaxed-constexpr -O2 -Ibuild/cuda/include -Ibuild/cuda/runtime/kernels/llama/include \
-      -gencode "arch=compute_$architecture,code=sm_$architecture" -c build/cuda/runtime/kernels/llama/llama.cu \
-      -o /dev/null || fail "the kernel 'llama' does not compile for sm_$architecture"
+  local probes=tests/probes kernels=build/cuda/runtime/kernels
+  compile_for "80 100a 120a" examples/tylo/kernels.cu "$probes"/{fragments,online_softmax,fragment_memory}.cu
+  compile_for "100a 120a" examples/tylo/fragment_kernels.cu "$probes"/{reductions,cta_reductions,fixed_memory,pack}.cu \
+    "$kernels/llama/llama.cu"
+}
+
+# compile_for "ARCHITECTURE..." FILE...
+compile_for() {
+  local architecture file targets=()
+  for architecture in $1; do
+    targets+=(-gencode "arch=compute_$architecture,code=sm_$architecture")
+  done
+  for file in "${@:2}"; do
+    say "compiling $file for ${1// /, }"
+    "$CUDACXX" -std=c++20 --expt-relaxed-constexpr -O2 --threads 2 -Ibuild/cuda/include \
+      -I"$(dirname -- "$file")/include" "${targets[@]}" -c "$file" -o /dev/null || fail "$file does not compile"
   done
 }
 

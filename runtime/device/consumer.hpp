@@ -28,7 +28,7 @@ template <class Op> TYLO_FN typename Op::arguments const& arguments_of(decoded_t
 /// One thread: fills the ring for task after task, as far ahead as the ring allows.
 template <class List> TYLO_FN void run_loader(task_queue* queue, ring_writer ring, unsigned consumer_warps) {
   for (queue_cursor at;; at.step()) {
-    wait(&queue->decoded[at.slot], at.lap);
+    tylo::wait(&queue->decoded[at.slot], at.lap);
     auto const& t = queue->slots[at.slot];
     if (t.operation == end_of_kernel) break;
     if (t.operation != end_of_step && !t.empty) {
@@ -80,7 +80,7 @@ TYLO_FN void run_consumers(kernel_arguments const& a, task_queue* queue, ring_re
                            unsigned thread) {
   std::uint32_t tasks = 0;
   for (queue_cursor at;; at.step()) {
-    wait(&queue->ready[at.slot], at.lap);
+    tylo::wait(&queue->ready[at.slot], at.lap);
     auto const& t = queue->slots[at.slot];
     if (t.operation == end_of_kernel) break;
     if (t.operation != end_of_step && !t.empty) {

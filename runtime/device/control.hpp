@@ -128,7 +128,7 @@ private:
   }
 
   TYLO_FN decoded_task& next_slot() {
-    wait(&queue_->done[cursor_.slot], cursor_.lap ^ 1u);
+    tylo::wait(&queue_->done[cursor_.slot], cursor_.lap ^ 1u);
     return queue_->slots[cursor_.slot];
   }
 

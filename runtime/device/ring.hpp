@@ -35,11 +35,6 @@ struct ring_cursor {
   TYLO_FN bool crosses_end(std::uint32_t pages) const { return page + pages > ring_pages; }
 };
 
-TYLO_FN inline void wait(tylo::mbarrier* b, std::uint32_t parity, tylo::site at = tylo::site::here()) {
-  while (!tylo::try_wait(b, parity, at)) {
-  }
-}
-
 /// The loader's side; used by one thread.
 class ring_writer {
 public:
@@ -82,7 +77,7 @@ private:
   }
 
   TYLO_FN void take_page(std::uint32_t bytes) {
-    wait(&barriers_->empty[cursor_.page], cursor_.lap ^ 1u);
+    tylo::wait(&barriers_->empty[cursor_.page], cursor_.lap ^ 1u);
     if (bytes > 0)
       tylo::arrive_expecting(&barriers_->full[cursor_.page], bytes);
     else
@@ -94,8 +89,8 @@ private:
   /// The page that was taken `back` pages ago has landed.
   TYLO_FN void wait_landed(std::uint32_t back) {
     bool const this_lap = cursor_.page >= back;
-    wait(&barriers_->full[this_lap ? cursor_.page - back : cursor_.page + ring_pages - back],
-         this_lap ? cursor_.lap : cursor_.lap ^ 1u);
+    tylo::wait(&barriers_->full[this_lap ? cursor_.page - back : cursor_.page + ring_pages - back],
+               this_lap ? cursor_.lap : cursor_.lap ^ 1u);
   }
 
   ring_barriers* barriers_;
@@ -128,7 +123,7 @@ public:
   /// Waits for so many lent pages. They are a round; at the end of the ring it goes on at the start.
   TYLO_FN void wait_lent(std::uint32_t pages, tylo::site at = tylo::site::here()) {
     for (; pages > 0; --pages) {
-      wait(&barriers_->full[next_.page], next_.lap, at);
+      tylo::wait(&barriers_->full[next_.page], next_.lap, at);
       next_.step();
     }
   }

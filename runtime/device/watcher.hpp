@@ -17,7 +17,7 @@ public:
   /// One thread.
   TYLO_FN void run() {
     for (bool going = true; going; cursor_.step()) {
-      wait(&queue_->decoded[cursor_.slot], cursor_.lap);
+      tylo::wait(&queue_->decoded[cursor_.slot], cursor_.lap);
       auto const& t = queue_->slots[cursor_.slot];
       going = t.operation != end_of_kernel;
       // After an abort tasks pass without their waits: handlers stay in their memory whatever they read, and so every

@@ -9,15 +9,11 @@ namespace {
 
 using word_list = std::vector<std::uint32_t>;
 
-word_list contents_of(array<std::uint32_t> const& a) { return {a.span().begin(), a.span().end()}; }
-
-std::span<std::uint32_t const> as_span(word_list const& w) { return w; }
-
 TEST(emulator_copies, bulk_copies_go_there_and_back) {
   for (unsigned chunk_words : {4u, 36u, 1000u}) {
     constexpr unsigned chunks = 7;
     auto const from = any_bits<std::uint32_t>(chunks * chunk_words, chunk_words);
-    array<std::uint32_t> const from_there(as_span(from)), to(from.size());
+    array<std::uint32_t> const from_there(from), to(from.size());
     round_trip_arguments const g{from_there.data(), to.data(), chunks, chunk_words};
     expect_clean({.threads = round_trip_threads, .shared_bytes = round_trip_shared(chunk_words)},
                  [g] { round_trip(g); });
@@ -30,7 +26,7 @@ TEST(emulator_copies, bulk_copies_go_there_and_back) {
 TEST(emulator_copies, one_load_for_two_ctas) {
   constexpr unsigned half_words = 100;
   auto const from = any_bits<std::uint32_t>(2 * half_words, 3);
-  array<std::uint32_t> const from_there(as_span(from)), to(2 * from.size());
+  array<std::uint32_t> const from_there(from), to(2 * from.size());
   multicast_arguments const g{from_there.data(), to.data(), half_words};
   expect_clean({.ctas = 2, .threads = multicast_threads, .shared_bytes = multicast_shared(half_words), .cluster = 2},
                [g] { multicast(g); });
@@ -43,7 +39,7 @@ TEST(emulator_copies, one_load_for_two_ctas) {
 template <unsigned Bytes> void check_small_copies(unsigned from_bytes) {
   constexpr unsigned threads = 64;
   auto const from = any_bits<std::uint32_t>(threads * Bytes / 4, Bytes + from_bytes);
-  array<std::uint32_t> const from_there(as_span(from)), to(from.size());
+  array<std::uint32_t> const from_there(from), to(from.size());
   expect_clean({.threads = threads, .shared_bytes = threads * Bytes},
                [from = from_there.data(), to = to.data(), from_bytes] {
                  auto* const shared = shared_memory();
@@ -71,7 +67,7 @@ TEST(emulator_copies, small_ones_end_in_zeros) {
 
 TEST(emulator_copies, groups_of_small_ones_are_awaited_in_order) {
   auto const from = any_bits<std::uint32_t>(32, 5);
-  array<std::uint32_t> const from_there(as_span(from)), to(32);
+  array<std::uint32_t> const from_there(from), to(32);
   expect_clean({.shared_bytes = 128}, [from = from_there.data(), to = to.data()] {
     if (thread_rank() != 0) return;
     auto* const shared = reinterpret_cast<std::uint32_t*>(shared_memory());
@@ -112,8 +108,7 @@ template <class Load> void expect_load_fault(fault_kind kind, std::initializer_l
     if (thread_rank() != 0) return;
     arrive_expecting(b, 64);
     load(global, b);
-    while (!try_wait(b, 0)) {
-    }
+    wait(b, 0);
   });
 }
 
@@ -175,8 +170,7 @@ template <class Beside> auto beside_a_load(std::byte const* global, Beside besid
       bulk_load(words, global, 64, b);
     }
     beside(words);
-    while (!try_wait(b, 0)) {
-    }
+    wait(b, 0);
   };
 }
 
@@ -220,8 +214,7 @@ TEST(emulator_copy_faults, a_slot_is_loaded_again_while_others_may_read_it) {
           arrive_expecting(b, 64);
           bulk_load(data(), global, 64, b);
         }
-        while (!try_wait(b, round)) {
-        }
+        wait(b, round);
         out[thread_rank()] = reinterpret_cast<std::uint32_t*>(data())[thread_rank() % 16];
         if (meets) sync_cta();
       }
@@ -270,8 +263,7 @@ TEST(emulator_copy_faults, a_load_of_what_the_kernel_wrote_without_a_proxy_fence
         arrive_expecting(b, 128);
         bulk_load(data(), global, 128, b);
       }
-      while (!try_wait(b, 0)) {
-      }
+      wait(b, 0);
     };
   };
   expect_clean(one_warp, kernel(fence::everywhere));

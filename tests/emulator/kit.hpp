@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace mk::test {
 
@@ -19,6 +20,8 @@ using emulator::fault_kind;
 using emulator::grid;
 using emulator::launch;
 using emulator::options;
+
+template <class T> std::vector<T> contents_of(array<T> const& a) { return {a.span().begin(), a.span().end()}; }
 
 /// Runs a kernel that has a fault of this kind, with seed 0 to 7 until one finds it; checks that the report holds all
 /// the words.

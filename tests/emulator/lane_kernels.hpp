@@ -19,10 +19,9 @@ namespace mk::test {
 
 // --- what small kernels are made of
 
-/// Waits for a phase of a barrier: of its number only the last bit counts.
-TYLO_FN inline void wait(tylo::mbarrier* b, unsigned phase, tylo::site at = tylo::site::here()) {
-  while (!tylo::try_wait(b, phase & 1, at)) {
-  }
+/// Waits for a phase of a barrier, told by its number.
+TYLO_FN inline void wait_phase(tylo::mbarrier* b, unsigned phase, tylo::site at = tylo::site::here()) {
+  tylo::wait(b, phase & 1, at);
 }
 
 TYLO_FN inline std::uint32_t* shared_words() { return reinterpret_cast<std::uint32_t*>(tylo::shared_memory()); }
@@ -157,7 +156,7 @@ TYLO_FN inline void round_trip(round_trip_arguments const& g) {
       tylo::await_bulk_stores_read<0>(); // of the slot's last chunk
       load(chunk + 1);
     }
-    wait(full + chunk % 2, chunk / 2);
+    wait_phase(full + chunk % 2, chunk / 2);
     for (auto i = thread; i < g.chunk_words; i += round_trip_threads) words[i] += 1;
     tylo::fence_async_proxy();
     tylo::sync_cta();
@@ -191,7 +190,7 @@ TYLO_FN inline void multicast(multicast_arguments const& g) {
   }
   tylo::sync_cluster();
   if (thread == 0) tylo::bulk_load_multicast(words + rank * bytes, g.from + rank * g.half_words, bytes, full, 3);
-  wait(full, 0);
+  wait_phase(full, 0);
   for (auto i = thread; i < 2 * g.half_words; i += multicast_threads)
     g.to[rank * 2 * g.half_words + i] = reinterpret_cast<std::uint32_t const*>(words)[i];
   tylo::sync_cluster();

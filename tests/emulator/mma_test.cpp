@@ -18,8 +18,6 @@ template <class T> std::vector<std::uint16_t> bits_of(std::vector<T> const& valu
   return result;
 }
 
-template <class T> std::span<T const> as_span(std::vector<T> const& values) { return values; }
-
 template <class T> class emulator_mma : public testing::Test {};
 using factor_types = testing::Types<bf16, fp16>;
 TYPED_TEST_SUITE(emulator_mma, factor_types);
@@ -29,8 +27,8 @@ TYPED_TEST(emulator_mma, ragged_products_equal_plain_loops) {
   std::mt19937_64 random(7);
   for (std::uint64_t seed = 0; seed < 24; ++seed) {
     ragged_product<T> const p(random);
-    array<std::uint16_t> const a_there(as_span(bits_of(p.a))), b_there(as_span(bits_of(p.b)));
-    array<float> const sums(as_span(p.initial));
+    array<std::uint16_t> const a_there(bits_of(p.a)), b_there(bits_of(p.b));
+    array<float> const sums(p.initial);
     warp_product_arguments const g{a_there.data(), b_there.data(), sums.data(), p.rows, p.columns, p.depth, p.pitch};
     options how;
     how.seed = seed;
@@ -48,7 +46,7 @@ TYPED_TEST(emulator_mma, in_one_meeting_it_has_the_same_bits) {
   std::vector<T> a(32 * 32), b(24 * 32);
   for (auto* const of : {&a, &b})
     for (auto& v : *of) v = T(static_cast<float>(random()) / static_cast<float>(random.max()) - 0.4f);
-  array<std::uint16_t> const a_there(as_span(bits_of(a))), b_there(as_span(bits_of(b)));
+  array<std::uint16_t> const a_there(bits_of(a)), b_there(bits_of(b));
   std::vector<float> results[2];
   for (bool const batched : {false, true}) {
     array<float> const sums(32 * 24, contents::zero);
@@ -78,7 +76,7 @@ TEST(emulator_mma_elements, all_of_both_types_are_widened_exactly) {
 
 template <unsigned Count, bool LoadTransposed, bool StoreTransposed> void check_matrices(std::uint64_t seed) {
   auto const from = any_bits<std::uint16_t>(Count * 64, seed);
-  array<std::uint16_t> const there(as_span(from)), to(Count * 64);
+  array<std::uint16_t> const there(from), to(Count * 64);
   array<std::uint32_t> const registers(Count * 32);
   matrices_arguments const g{there.data(), to.data(), registers.data()};
   expect_clean({.shared_bytes = matrices_shared}, [g] { move_matrices<Count, LoadTransposed, StoreTransposed>(g); });

@@ -11,18 +11,14 @@
 namespace mk::test {
 namespace {
 
-template <class T> std::span<T const> as_span(std::vector<T> const& values) { return values; }
-
-std::vector<float> contents_of(array<float> const& a) { return {a.span().begin(), a.span().end()}; }
-
 template <unsigned N> void check_product(std::uint64_t seed, bool accumulate) {
   auto const a = whole_numbers<bf16>(64 * group_depth, 64, seed),
              b = whole_numbers<bf16>(N * group_depth, 64, seed + 50);
   std::vector<float> initial(64 * N);
   for (std::size_t i = 0; i < initial.size(); ++i) initial[i] = static_cast<float>(i * 37 % 2001) - 1000;
   for (options how; how.seed < 9; ++how.seed) {
-    array<bf16> const a_there(as_span(a)), b_there(as_span(b));
-    array<float> const sums(as_span(initial));
+    array<bf16> const a_there(a), b_there(b);
+    array<float> const sums(initial);
     group_product_arguments const g{a_there.data(), b_there.data(), sums.data(), accumulate};
     auto const counts =
         launch({.threads = 128, .shared_bytes = group_product_shared}, how, [g] { group_product<N>(g); });
@@ -44,7 +40,7 @@ TEST(emulator_products, equal_plain_loops) {
 /// One product of factors that lie in any of the ways.
 template <unsigned N, class Kernel> void check_placements(Kernel kernel) {
   auto const a = whole_numbers<bf16>(64 * 16, 200, N), b = whole_numbers<bf16>(N * 16, 200, N + 1);
-  array<bf16> const a_there(as_span(a)), b_there(as_span(b));
+  array<bf16> const a_there(a), b_there(b);
   for (auto const& where : placements) {
     array<float> const sums(64 * N);
     placed_product_arguments const g{a_there.data(), b_there.data(), sums.data(), where};

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -43,12 +44,8 @@ constexpr exception_site may_go_unnoticed[] = {
      "the host writes it, whose accesses are not checked"},
     {"runtime/device/control.hpp", "load_acquire_system(&a_.mail->exit_request.value)",
      "the host writes it, whose accesses are not checked"},
-    {"runtime/device/ring.hpp", "wait(&barriers_->full[this_lap",
+    {"runtime/device/ring.hpp", "tylo::wait(&barriers_->full[this_lap",
      "it bounds the bytes in flight; at the end consumers have waited for all copies"},
-    {"ops/rope/handler.hpp", "context.sync();",
-     "the second is for heads of more than 1,024 elements, that the tests have not"},
-    {"ops/kv_append/handler.hpp", "context_.sync();",
-     "the last is for tasks of more rows than threads, that the tests have not"},
     {"runtime/device/control.hpp", "// what lane 0 acquired is visible to all\n    if (begins == 0)",
      "the host writes what it orders, whose accesses are not checked; that nobody reads the slot of eight submissions "
      "ago any more has come to all lanes by the queue of four tasks, from the last worker's end of a step since"},
@@ -227,6 +224,51 @@ std::vector<std::byte> run_rows(std::int64_t width, std::int64_t rows, emulator_
 std::vector<std::byte> run_narrow_rows(emulator_device d) { return run_rows(72, 110, std::move(d)); }
 std::vector<std::byte> run_wide_rows(emulator_device d) { return run_rows(4104, 9, std::move(d)); }
 
+/// A head with more pairs than the table of frequencies has room for.
+std::vector<std::byte> run_large_heads(emulator_device d) {
+  constexpr std::int64_t rows = 2, size = 1040;
+  d.workers = 1;
+  graph g("large heads");
+  axis const r("rows", rows);
+  g.output("y", build::rope(g, "turn", g.input("x", data_type::fp32, {r, {"size", size}}),
+                            g.step("position", data_type::int32, {r}), {.head_dim = size}));
+  session s(d, full_operations);
+  auto const p = s.load(compile(g, {.workers = 1}, full_operations));
+  auto const x = whole_numbers(data_type::fp32, {rows, size}, 1);
+  tensor const y(data_type::fp32, {rows, size});
+  s.submit(p, step().bind("x", x->view()).bind("y", y.view()).values("position", {3, 70})).wait();
+  return bytes_of(y);
+}
+
+/// A task that appends more rows to a cache than it has threads.
+std::vector<std::byte> run_many_appended_rows(emulator_device d) {
+  constexpr std::int64_t rows = 600, size = 4;
+  d.workers = 1;
+  graph g("many rows");
+  axis const r("rows", rows), one("sequences", 1);
+  std::vector<axis> const axes{{"blocks", 1}, {"slots", rows}, {"heads", 1}, {"size", size}};
+  build::paged_kv const cache{.k = g.state("k", data_type::fp32, axes),
+                              .v = g.state("v", data_type::fp32, axes),
+                              .block_table = g.step("block_table", data_type::int32, {one, {"blocks", 1}})};
+  auto const x = g.input("x", data_type::fp32, {r, {"size", size}});
+  build::kv_append(
+      g, "append", x, x, cache,
+      {.sequence = g.step("sequence", data_type::int32, {r}), .position = g.step("position", data_type::int32, {r})});
+  session s(d, full_operations);
+  auto const p = s.load(compile(g, {.workers = 1}, full_operations));
+  auto const in = whole_numbers(data_type::fp32, {rows, size}, 1);
+  std::vector<std::int32_t> positions(rows);
+  std::iota(positions.rbegin(), positions.rend(), 0);
+  s.submit(p, step()
+                  .bind("x", in->view())
+                  .values("sequence", std::vector<std::int32_t>(rows))
+                  .values("position", positions)
+                  .values("block_table", {0}))
+      .wait();
+  auto const k = s.state("k");
+  return {k.data, k.data + rows * size * 4};
+}
+
 /// A graph of many operations.
 std::vector<std::byte> run_graph(std::uint64_t seed, emulator_device d) {
   kit::random_graph g(seed);
@@ -241,9 +283,9 @@ std::vector<std::byte> run_graph(std::uint64_t seed, emulator_device d) {
 }
 
 TEST(emulator_sites, nothing_that_orders_can_be_left_out_unnoticed) {
-  std::vector<scenario> scenarios{
-      run_walk_in_small_tasks, run_walk_in_one_task, run_programs_in_turn, run_many_submissions,
-      run_wide_layers,         run_narrow_rows,      run_wide_rows};
+  std::vector<scenario> scenarios{run_walk_in_small_tasks, run_walk_in_one_task, run_programs_in_turn,
+                                  run_many_submissions,    run_wide_layers,      run_narrow_rows,
+                                  run_wide_rows,           run_large_heads,      run_many_appended_rows};
   for (std::uint64_t seed = 0; seed < 12; ++seed)
     scenarios.push_back([seed](emulator_device d) { return run_graph(seed, std::move(d)); });
 

@@ -61,8 +61,7 @@ void load_box(box_arguments const& g) {
       load_of_rank<5>(box, g, done);
     }
   }
-  while (!try_wait(done, 0)) {
-  }
+  wait(done, 0);
   for (auto i = thread_rank(); i < g.shown; i += 32) g.to[i] = box[i];
 }
 
@@ -216,8 +215,7 @@ template <class Load> auto box_load(Load load) {
       arrive_expecting(done, 8192);
       load(shared_memory() + box_offset, done);
     }
-    while (!try_wait(done, 0)) {
-    }
+    wait(done, 0);
   };
 }
 

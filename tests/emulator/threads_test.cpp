@@ -323,13 +323,11 @@ TEST(emulator_mbarriers, a_ring_of_two_goes_round) {
     for (unsigned i = 0; i < 20; ++i) {
       auto const slot = i % 2, lap = i / 2 % 2;
       if (thread_rank() == 0) {
-        while (!try_wait(empty + slot, lap ^ 1u)) {
-        }
+        wait(empty + slot, lap ^ 1u);
         slots[slot] = i;
         arrive(full + slot);
       } else if (thread_rank() >= 32) {
-        while (!try_wait(full + slot, lap)) {
-        }
+        wait(full + slot, lap);
         if (thread_rank() == 40) out[i] = slots[slot];
         arrive(empty + slot);
       }
@@ -346,8 +344,7 @@ TEST(emulator_mbarriers, an_arrival_is_missing) {
                  if (thread_rank() < 32)
                    arrive(b);
                  else
-                   while (!try_wait(b, 0)) {
-                   }
+                   wait(b, 0);
                });
 }
 
@@ -356,8 +353,7 @@ TEST(emulator_mbarriers, bytes_that_never_come) {
     auto* const b = reinterpret_cast<mbarrier*>(shared_memory());
     init_and_meet(b, 1);
     if (thread_rank() == 0) arrive_expecting(b, 64);
-    while (!try_wait(b, 0)) {
-    }
+    wait(b, 0);
   });
 }
 

@@ -60,5 +60,10 @@ TYLO_FN inline bool try_wait(mbarrier* b, unsigned parity, site at = site::here(
   TYLO_EITHER(return cuda::ptx::mbarrier_try_wait_parity(&b->word, parity),
                      return emulator::try_wait(&b->word, parity, at));
 }
+/// Waits until it has.
+TYLO_FN inline void wait(mbarrier* b, unsigned parity, site at = site::here()) {
+  while (!try_wait(b, parity, at)) {
+  }
+}
 
 } // namespace tylo

@@ -27,11 +27,11 @@ inline void ring_of_threads(word const* from, word* to) {
     auto const slot = i % slots, lap = i / slots;
     auto* const words = shared_words() + slot * 32;
     if (thread < 32) {
-      wait(empty + slot, lap + 1);
+      wait_phase(empty + slot, lap + 1);
       words[thread] = from[i * 32 + thread] + 1;
       arrive(full + slot);
     } else {
-      wait(full + slot, lap);
+      wait_phase(full + slot, lap);
       to[i * 32 + thread - 32] = words[63 - thread];
       arrive(empty + slot);
     }

@@ -26,7 +26,7 @@ inline void peers(word const* from, word* to) {
     auto const at = (i * 2 + rank) * 32;
     *peer_address(shared_words() + thread, rank ^ 1) = from[at + thread] + 1;
     arrive_at_peer(full, rank ^ 1);
-    wait(full, i);
+    wait_phase(full, i);
     to[at + thread] = shared_words()[31 - thread];
     sync_cluster();
   }
@@ -67,10 +67,10 @@ inline void multicasts_to_one_slot(word const* from, word* to) {
   for (unsigned i = 0; i < pieces; ++i) {
     if (thread == 0) arrive_expecting(full, piece * 4);
     if (thread == 0 && rank == 0) {
-      wait(empty, i + 1);
+      wait_phase(empty, i + 1);
       bulk_load_multicast(shared_words(), from + i * piece, piece * 4, full, 3);
     }
-    wait(full, i);
+    wait_phase(full, i);
     if (i % 2 == rank) to[i * piece + thread] = shared_words()[piece - 1 - thread] + 1;
     arrive_at_peer(empty, 0);
   }

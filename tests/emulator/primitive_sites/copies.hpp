@@ -34,12 +34,12 @@ inline void ring_of_loads(word const* from, word* to) {
     auto const slot = i % slots, lap = i / slots;
     auto* const words = shared_words() + slot * piece;
     if (thread == 0) {
-      wait(empty + slot, lap + 1);
+      wait_phase(empty + slot, lap + 1);
       arrive_expecting(full + slot, piece * 4);
       bulk_load(words, from + i * piece, piece * 4, full + slot);
     } else if (thread >= 32) {
       auto const mine = thread - 32;
-      wait(full + slot, lap);
+      wait_phase(full + slot, lap);
       words[mine] += 1;
       to[i * piece + mine] = words[mine];
       fence_async_proxy();
@@ -102,7 +102,7 @@ inline void stores_to_loads(word const* from, word* stored, word* flag, word* to
     bulk_load(shared_words(), stored, piece * 4, done);
   }
   sync_cta();
-  wait(done, 0);
+  wait_phase(done, 0);
   to[thread] = shared_words()[thread];
 }
 
@@ -175,7 +175,7 @@ inline void copies_and_arrivals(word const* from, word* to) {
     commit_copies();
     await_copies<0>();
     arrive(full);
-    wait(full, i);
+    wait_phase(full, i);
     to[i * piece + thread] = shared_words()[piece - 1 - thread] + 1;
     sync_cta();
   }

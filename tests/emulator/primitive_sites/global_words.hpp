@@ -147,7 +147,7 @@ inline void a_map_of_another_cta(tensor_map const* from, tensor_map* map, word* 
     tensor_load(shared_words(), map, {0, 0}, done);
   }
   sync_cta();
-  wait(done, 0);
+  wait_phase(done, 0);
   for (auto i = thread; i < tile_bytes / 4; i += 32) to[i] = shared_words()[i];
 }
 

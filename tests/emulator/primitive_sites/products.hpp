@@ -67,7 +67,7 @@ inline void products_from_a_ring(std::byte const* a, std::byte const* b, float* 
     arrive_expecting(a_full, group_tile_bytes);
     bulk_load(a_tile, a, group_tile_bytes, a_full);
     for (unsigned i = 0; i < products; ++i) {
-      wait(empty + i % 2, i / 2 + 1);
+      wait_phase(empty + i % 2, i / 2 + 1);
       arrive_expecting(full + i % 2, factor_bytes);
       bulk_load(slots + i % 2 * factor_bytes, b + i * factor_bytes, factor_bytes, full + i % 2);
     }
@@ -75,9 +75,9 @@ inline void products_from_a_ring(std::byte const* a, std::byte const* b, float* 
   }
   accumulator<factor_rows> sums;
   for (auto& v : sums.values) v = 0;
-  wait(a_full, 0);
+  wait_phase(a_full, 0);
   for (unsigned i = 0; i < products; ++i) {
-    wait(full + i % 2, i / 2);
+    wait_phase(full + i % 2, i / 2);
     fence_products();
     for (unsigned k = 0; k < group_depth; k += product_depth)
       multiply(sums, factor_of(a_tile, k), factor_of(slots + i % 2 * factor_bytes, k), true);

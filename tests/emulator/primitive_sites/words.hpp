@@ -36,8 +36,6 @@ inline word_list raised() { return raised_backwards(1); }
 /// Shared memory behind so many words.
 inline mbarrier* barriers_behind(unsigned words) { return reinterpret_cast<mbarrier*>(shared_words() + words); }
 
-template <class T> std::vector<T> contents_of(array<T> const& a) { return {a.span().begin(), a.span().end()}; }
-
 /// A kernel that makes words of `some_words`; the first of them are looked at.
 using word_kernel = void (*)(word const*, word*);
 template <word_kernel Kernel> bool makes(grid const& g, options const& how, word_list const& expected) {

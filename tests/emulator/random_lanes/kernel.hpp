@@ -168,7 +168,7 @@ private:
   void of_copies(step const& s) {
     switch (s.what) {
     case act::await_load:
-      return wait(loaded(s.block), loads_[s.block]++);
+      return wait_phase(loaded(s.block), loads_[s.block]++);
     case act::copy_4:
       return copy_async<4>(&place(s), g_.input + 4 * s.b + rank_);
     case act::copy_16:
@@ -218,7 +218,7 @@ private:
     case act::arrive:
       return arrive(meeting(team_));
     default:
-      return wait(meeting(team_), meetings_++);
+      return wait_phase(meeting(team_), meetings_++);
     }
   }
 
@@ -229,7 +229,7 @@ private:
     switch (s.what) {
     case act::await_empty:
       if (named && sent_ > 0) sync_named(empty_name, g_.of.threads);
-      if (!named && (leads() || !loads)) wait(empty(sent_ % stages), sent_ / stages + 1);
+      if (!named && (leads() || !loads)) wait_phase(empty(sent_ % stages), sent_ / stages + 1);
       return;
     case act::send:
       stage(sent_++)[(rank_ + s.k) % size_] = r_[s.a];
@@ -244,7 +244,7 @@ private:
       if (!named && !loads) arrive(full((sent_ - 1) % stages));
       return;
     case act::await_full:
-      return named ? sync_named(full_name, g_.of.threads) : wait(full(received_ % stages), received_ / stages);
+      return named ? sync_named(full_name, g_.of.threads) : wait_phase(full(received_ % stages), received_ / stages);
     case act::receive:
       r_[s.a] += stage(received_++)[(rank_ + s.k) % g_.of.first_team];
       return;
@@ -270,7 +270,7 @@ private:
     case act::meet_cluster:
       return sync_cluster();
     case act::await_multicast:
-      return wait(multicasted(), multicasts_++);
+      return wait_phase(multicasted(), multicasts_++);
     default:
       if (thread_ == 0) of_first_thread(s);
     }

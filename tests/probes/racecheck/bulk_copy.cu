@@ -23,11 +23,11 @@ __global__ void hand_over(unsigned const* from, unsigned* arrived) {
   if (loader && lane != 0) return;
   for (unsigned round = 0; round < rounds; ++round)
     if (loader) {
-      wait(empty, (round & 1) ^ 1);
+      tylo::wait(empty, (round & 1) ^ 1);
       tylo::arrive_expecting(full, numbers * sizeof *slot);
       tylo::bulk_load(slot, from + round * numbers, numbers * sizeof *slot, full);
     } else {
-      wait(full, round & 1);
+      tylo::wait(full, round & 1);
       arrived[round * numbers + lane] = slot[lane];
       tylo::sync_warp();
       if (lane == 0) tylo::arrive(empty);

@@ -27,11 +27,11 @@ template <unsigned Arrivals> __global__ void hand_over(unsigned* arrived) {
   bool const writer = tylo::thread_rank() < tylo::warp_size;
   for (unsigned round = 0; round < rounds; ++round)
     if (writer) {
-      wait(empty, (round & 1) ^ 1);
+      tylo::wait(empty, (round & 1) ^ 1);
       slot[lane] = number_of(round, lane);
       arrive_warp<Arrivals>(full);
     } else {
-      wait(full, round & 1);
+      tylo::wait(full, round & 1);
       arrived[round * numbers + (lane ^ 1)] = slot[lane ^ 1]; // what another lane wrote
       arrive_warp<Arrivals>(empty);
     }

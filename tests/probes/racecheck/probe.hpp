@@ -20,11 +20,6 @@ inline constexpr unsigned shared_bytes = 1024;
 
 TYLO_FN inline unsigned number_of(unsigned round, unsigned lane) { return 1000 * round + lane; }
 
-TYLO_FN inline void wait(tylo::mbarrier* b, unsigned parity) {
-  while (!tylo::try_wait(b, parity)) {
-  }
-}
-
 /// `start(numbers there, arrived)` launches a kernel that writes rounds x numbers to `arrived`; the first argument
 /// holds what number_of gives. Returns how many are wrong or missing.
 template <class Start> int wrong_numbers(char const* name, Start start) {
