@@ -7,6 +7,7 @@
 #include <megakernels/runtime/device/context.hpp>
 #include <megakernels/runtime/device/task_queue.hpp>
 #include <megakernels/tylo/lane/memory.hpp>
+#include <megakernels/tylo/lane/work.hpp>
 
 #include <cstring>
 #include <utility>
@@ -34,10 +35,12 @@ template <class List> TYLO_FN void run_loader(task_queue* queue, ring_writer rin
     if (t.operation != end_of_step && !t.empty) {
       ring.in_flight = t.pages_in_flight < ring_pages ? t.pages_in_flight : ring_pages;
       load_context context(ring, t.operands, t.constants, consumer_warps);
+      tylo::begin_work(&t);
       dispatch(List{}, t.operation, [&]<class Op>() {
         if constexpr (requires { handler<Op>::load(context, arguments_of<Op>(t), t.grid); })
           handler<Op>::load(context, arguments_of<Op>(t), t.grid);
       });
+      tylo::end_work();
     }
     tylo::arrive(&queue->done[at.slot]);
   }
@@ -85,7 +88,9 @@ TYLO_FN void run_consumers(kernel_arguments const& a, task_queue* queue, ring_re
     if (t.operation == end_of_kernel) break;
     if (t.operation != end_of_step && !t.empty) {
       compute_context<Threads> context(ring, t.operands, t.constants, scratch, thread);
+      tylo::begin_work(&t);
       dispatch(List{}, t.operation, [&]<class Op>() { handler<Op>::compute(context, arguments_of<Op>(t), t.grid); });
+      tylo::end_work();
     }
     tylo::sync_named(1, Threads);
     if (thread != 0) continue;

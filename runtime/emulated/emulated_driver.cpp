@@ -1,4 +1,5 @@
 #include <megakernels/runtime/emulated/internal/emulated_driver.hpp>
+#include <megakernels/runtime/emulated/internal/task_watch.hpp>
 #include <megakernels/runtime/gpu/internal/gpu_device.hpp>
 #include <megakernels/tylo/emulator/memory.hpp>
 
@@ -61,8 +62,11 @@ public:
     running_ = std::thread([this, arguments] {
       try {
         auto const& k = *choice_.kernel;
+        task_watch tasks(k.operations);
+        auto how = choice_.how;
+        if (how.races) how.announced = [&tasks](void const* task) { return tasks.accesses_of(task); };
         (void)tylo::emulator::launch({.ctas = choice_.workers, .threads = k.threads, .shared_bytes = k.shared_bytes},
-                                     choice_.how, [entry = k.emulated, arguments] { entry(arguments); });
+                                     how, [entry = k.emulated, arguments] { entry(arguments); });
       } catch (...) {
         failure_ = std::current_exception();
       }

@@ -13,7 +13,7 @@
 namespace mk::test {
 namespace {
 
-enum class misdeed : std::int32_t { none, reads_next_row, writes_next_row_too, reads_fresh_scratch };
+enum class misdeed : std::int32_t { none, reads_next_row, writes_next_row_too, reads_fresh_scratch, reads_row_before };
 
 /// y[t, i] = x[t, i], fp32 [rows, width].
 struct copy_rows {
@@ -53,6 +53,7 @@ template <> struct mk::handler<mk::test::copy_rows> {
     for (auto row = t.row_begin; row < t.row_end; ++row)
       for (std::int64_t i = context.thread(); i < x.extent(1); i += Context::threads) {
         auto value = *reinterpret_cast<float const*>(x.at(row + (a.wrong == reads_next_row ? 1 : 0), i));
+        if (a.wrong == reads_row_before && row > 0) value += *reinterpret_cast<float const*>(x.at(row - 1, i));
         if (a.wrong == reads_fresh_scratch) value += scratch[i];
         *reinterpret_cast<float*>(y.at(row, i)) = value;
         if (a.wrong == writes_next_row_too) *reinterpret_cast<float*>(y.at(row + 1, i)) = value;
@@ -121,7 +122,15 @@ TEST(emulator_handler_faults, a_row_behind_an_output) {
 
 TEST(emulator_handler_faults, a_row_of_another_task) {
   expect_report(run_copies(misdeed::writes_next_row_too, misdeed::none, 5, 2),
-                {"race", "of 'first.y'", "CTA 1", "handler_faults_test.cpp"});
+                {"unannounced access: a write", "of 'first.y'", "say that this task writes [0 to 1, 0 to 40]",
+                 "handler_faults_test.cpp"});
+}
+
+/// Nothing is wrong with the result: the row is there. But nothing makes the task wait for it either.
+TEST(emulator_handler_faults, a_row_that_the_regions_do_not_name) {
+  expect_report(run_copies(misdeed::reads_row_before, misdeed::none, 8, 2),
+                {"unannounced access: a read", "byte 124 of global memory 'x'", "in operand 'x', element [0, 31]",
+                 "the regions of 'copy_rows' say that this task reads [1 to 2, 0 to 40]", "node 'first'"});
 }
 
 TEST(emulator_handler_faults, scratch_that_nothing_has_written) {

@@ -26,7 +26,7 @@ run_outputs run_emulated(kit::random_graph& of, std::int64_t workers, std::uint6
 }
 
 /// Parts of the graphs are tests of their own: several run at the same time, and none runs for long.
-constexpr std::uint64_t parts = 50;
+constexpr std::uint64_t parts = 100;
 class emulator_random_graphs : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(emulator_random_graphs, agree_with_the_host_node_by_node) {

@@ -99,6 +99,14 @@ bool is_foreign(std::size_t offset, cta const& home) {
                   (c.other_wrote ? "write" : "read") + " by " + other);
 }
 
+void check_work(std::byte const* address, std::size_t bytes, bool write, accessor const& by) {
+  auto const* const work = thread_now->work.get();
+  if (work == nullptr || the_arena.offset_of(address) >= global_bytes || work->include(address, bytes, write)) return;
+  launch_now->raise(fault_kind::unannounced, words_of(bytes, write, false) + words_of(by) + " at " +
+                                                 name_of_address(address) + ": " +
+                                                 work->why_not(address, bytes, write));
+}
+
 void check_races(std::byte const* address, std::size_t bytes, access const& a, accessor const& by) {
   auto const offset = the_arena.offset_of(address);
   if (auto const c = launch_now->races.check(the_arena.cells + offset / 4, offset % 4, bytes, a))
@@ -117,6 +125,7 @@ void check_access(void const* start, std::size_t bytes, access_kind kind, code_p
   if (is_foreign(offset, *self.home)) [[unlikely]]
     launch_now->raise(fault_kind::bounds, words_of(bytes, kind.write, kind.atomic) + " at " + name_of_address(address) +
                                               ", which is not of the cluster, at " + position_text(position, at));
+  check_work(address, bytes, kind.write, {nullptr, at});
   bool const is_constant = (*states & constant) != 0;
   if (kind.write)
     for (std::size_t i = 0; i < bytes; ++i) states[i] |= written;
@@ -141,6 +150,7 @@ void check_operation(void const* start, std::size_t bytes, bool write, agent_clo
   if (is_foreign(offset, *thread_now->home))
     launch_now->raise(fault_kind::bounds, words_of(bytes, write, false) + words_of(by) + " at " +
                                               name_of_address(address) + ", which is not of the cluster");
+  check_work(address, bytes, write, by);
   bool const is_constant = (the_arena.states[offset] & constant) != 0;
   if (write) std::memset(the_arena.states + offset, the_arena.states[offset] | written, bytes);
   if (launch_now->check_races && !is_constant)

@@ -41,6 +41,8 @@ std::string_view name_of(fault_kind kind) noexcept {
     return "descriptor";
   case fault_kind::exit:
     return "early exit";
+  case fault_kind::unannounced:
+    return "unannounced access";
   case fault_kind::misuse:
     return "misuse";
   }

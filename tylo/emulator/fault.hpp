@@ -27,6 +27,7 @@ enum class fault_kind {
   products,       ///< wgmma: sums used before their wait, or a fence or commit that is missing
   descriptor,     ///< a tensor map, wgmma descriptor or the like that the instruction does not take
   exit,           ///< a CTA ended while something of it was under way
+  unannounced,    ///< an access that the piece of work did not announce
   misuse,         ///< anything else that the ISA forbids, or an exception that leaves the kernel
 };
 

@@ -172,6 +172,12 @@ void launch_state::check_end(cta& c) {
   if (shape.cluster > 1) std::memset(the_arena.states + shared_offset(c.slot), 0, shape.shared_bytes);
 }
 
+void begin_work(void const* what, site) {
+  inside_emulator const inside;
+  if (launch_now->how.announced) thread_now->work = launch_now->how.announced(what);
+}
+void end_work(site) { thread_now->work = nullptr; }
+
 void launch_state::ready(thread& t) {
   t.wait.kind = wait_kind::none;
   t.next = nullptr;

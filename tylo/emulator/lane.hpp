@@ -28,6 +28,10 @@ std::uint64_t clock_ns();
 /// All threads of a warpgroup: registers of each from now on.
 void set_registers(unsigned count, bool grow, site);
 
+// tylo/lane/work.hpp
+void begin_work(void const* what, site);
+void end_work(site);
+
 // tylo/lane/memory.hpp
 enum class order : std::uint8_t { relaxed, acquire, release, acquire_release };
 /// Words of 4 or 8 bytes. `of_host`: the host writes it too.

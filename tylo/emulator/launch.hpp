@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -58,6 +59,15 @@ struct statistics {
   std::vector<used_site> sites;
 };
 
+/// What a piece of work may touch in global memory.
+class announced_accesses {
+public:
+  virtual ~announced_accesses() = default;
+  [[nodiscard]] virtual bool include(void const* address, std::size_t bytes, bool write) const = 0;
+  /// What is wrong with an access that is not included, in words that go on from "...: ".
+  [[nodiscard]] virtual std::string why_not(void const* address, std::size_t bytes, bool write) const = 0;
+};
+
 struct options {
   /// 0: threads run in turn. Others: a schedule of its own with stalled warps and unfair CTAs, the same on every run.
   std::uint64_t seed = 0;
@@ -69,6 +79,8 @@ struct options {
   bool batched = false;
   /// Nothing but polls for so long, in the kernel's own time (`clock_ns`): a livelock.
   std::chrono::nanoseconds patience = std::chrono::seconds(30);
+  /// Called where a thread begins a piece of work (`begin_work`): what it may touch until it ends it. Null: anything.
+  std::function<std::shared_ptr<announced_accesses const>(void const* what)> announced{};
   /// Called where only words of the host can let the kernel go on. Returns how much time has passed. Without it time
   /// jumps to where a thread would look again.
   std::function<std::chrono::nanoseconds()> idle{};

@@ -89,7 +89,8 @@ struct thread {
   std::vector<started_copy> cp_open, bulk_open;
   std::vector<acquired_map> maps;
 
-  bool published = false; ///< the mbarriers that it initialised, to asynchronous copies
+  bool published = false;                         ///< the mbarriers that it initialised, to asynchronous copies
+  std::shared_ptr<announced_accesses const> work; ///< all that it may touch now; null: anything
 
   [[nodiscard]] unsigned lane() const { return rank % warp_lanes; }
 };
