@@ -148,6 +148,79 @@ TEST(emulator_products, two_warpgroups_go_their_own_ways) {
   EXPECT_EQ(out[128], 48.0f);
 }
 
+/// Two accumulators by turns: each is fenced, multiplied, awaited and used while the other is under way. The first
+/// waits name sums that no product has written yet.
+TEST(emulator_products, two_accumulators_by_turns) {
+  array<float> const out(128);
+  expect_clean(one_group, [out = out.data()] {
+    fill_slots();
+    accumulator<8> sums[2];
+    for (auto& s : sums)
+      for (auto& v : s.values) v = 0;
+    float total = 0;
+    for (unsigned i = 0; i < 6; ++i) {
+      fence_products();
+      multiply(sums[i % 2], factor_of(slot(0), 0), factor_of(slot(1), 0), true);
+      commit_products();
+      auto& before = sums[(i + 1) % 2];
+      await_products<1>(before);
+      total += before.values[1];
+      for (auto& v : before.values) v = 1;
+    }
+    await_products<0>(sums[1]);
+    out[thread_rank()] = total + sums[1].values[1];
+  });
+  EXPECT_EQ(contents_of(out), std::vector<float>(128, 16.0f + 5 * 17.0f));
+}
+
+TEST(emulator_products, empty_groups_and_waits_that_have_been) {
+  array<float> const out(128);
+  expect_clean(one_group, [out = out.data()] {
+    fill_slots();
+    accumulator<8> first, second;
+    for (unsigned i = 0; i < 4; ++i) first.values[i] = second.values[i] = 5.0f;
+    fence_products();
+    multiply(first, factor_of(slot(0), 0), factor_of(slot(1), 0), true);
+    commit_products();
+    commit_products();
+    await_products<1>(first);
+    multiply(second, factor_of(slot(0), 0), factor_of(slot(2), 0), true); // untouched since the fence
+    commit_products();
+    await_products<1>(first);
+    await_products<0>(first);
+    out[thread_rank()] = first.values[0];
+    await_products<0>(second);
+    out[thread_rank()] += second.values[0];
+  });
+  EXPECT_EQ(contents_of(out), std::vector<float>(128, 42.0f));
+}
+
+/// A variable that lies between accumulators, and what else a thread has, may be used all the time.
+TEST(emulator_products, other_variables_are_the_programs) {
+  array<float> const out(128);
+  expect_clean(one_group, [out = out.data()] {
+    fill_slots();
+    struct {
+      accumulator<8> first;
+      float volatile between = 0;
+      accumulator<8> second;
+    } own;
+    for (unsigned i = 0; i < 4; ++i) own.first.values[i] = own.second.values[i] = 5.0f;
+    fence_products();
+    own.between = 1;
+    multiply(own.first, factor_of(slot(0), 0), factor_of(slot(1), 0), true);
+    own.between = own.between + 1;
+    multiply(own.second, factor_of(slot(0), 0), factor_of(slot(2), 0), true);
+    own.between = own.between + 1;
+    commit_products();
+    own.between = own.between + 1;
+    await_products<0>(own.second);
+    await_products<0>(own.first);
+    out[thread_rank()] = own.first.values[0] + own.second.values[3] + own.between;
+  });
+  EXPECT_EQ(contents_of(out), std::vector<float>(128, 46.0f));
+}
+
 // --- faults
 
 using factors = shared_factor;
@@ -218,6 +291,143 @@ TEST(emulator_product_faults, sums_are_used_before_they_are_awaited) {
   }
 }
 
+/// Two accumulators under way, the first in a group ahead of the second's.
+template <class Body>
+void expect_fault_of_two(fault_kind kind, std::initializer_list<char const*> words, Body body,
+                         bool in_one_group = false) {
+  for (auto const when : {emulator::completion::early, emulator::completion::late}) {
+    options how;
+    how.asynchronous = when;
+    expect_product_fault(
+        kind, words,
+        [body, in_one_group](accumulator<8>& first, factors a, factors b, float* out) {
+          accumulator<8> second;
+          for (auto& v : second.values) v = 1;
+          fence_products();
+          multiply(first, a, b, true);
+          if (!in_one_group) commit_products();
+          multiply(second, a, b, true);
+          commit_products();
+          body(first, second, out + thread_rank());
+        },
+        how);
+  }
+}
+
+TEST(emulator_product_faults, one_of_two_is_used_before_it_is_awaited) {
+  constexpr auto products = fault_kind::products;
+  expect_fault_of_two(products, {"multiply at", "are read before await_products, at", "products_test.cpp"},
+                      [](accumulator<8>& first, accumulator<8>& second, float* out) {
+                        *out = first.values[0];
+                        await_products<1>(first);
+                        await_products<0>(second);
+                      });
+  expect_fault_of_two(products, {"multiply at", "are written before await_products, at", "products_test.cpp"},
+                      [](accumulator<8>& first, accumulator<8>& second, float*) {
+                        first.values[3] = 7;
+                        await_products<1>(first);
+                        await_products<0>(second);
+                      });
+  expect_fault_of_two(products, {"are read before await_products, at", "products_test.cpp"},
+                      [](accumulator<8>& first, accumulator<8>& second, float* out) {
+                        await_products<1>(first);
+                        *out = second.values[0];
+                        await_products<0>(second);
+                      });
+  expect_fault_of_two(
+      products,
+      {"are read before await_products, at", "for all groups but the last 2, did not wait", "products_test.cpp"},
+      [](accumulator<8>& first, accumulator<8>& second, float* out) {
+        await_products<2>(first);
+        *out = first.values[1];
+        await_products<1>(first);
+        await_products<0>(second);
+      });
+  expect_fault_of_two(products, {"are read before await_products, at", "products_test.cpp"},
+                      [](accumulator<8>& first, accumulator<8>& second, float* out) {
+                        auto const copy = first;
+                        await_products<1>(first);
+                        await_products<0>(second);
+                        *out = copy.values[0];
+                      });
+}
+
+TEST(emulator_product_faults, sums_that_no_wait_has_named) {
+  for (bool const in_one_group : {false, true}) {
+    expect_fault_of_two(
+        fault_kind::products, {"multiply at", "are read", "no await_products has named them", "products_test.cpp"},
+        [](accumulator<8>& first, accumulator<8>& second, float* out) {
+          await_products<0>(first);
+          *out = second.values[0];
+          await_products<0>(second);
+        },
+        in_one_group);
+    expect_fault_of_two(
+        fault_kind::exit,
+        {"product from multiply at", "were never awaited: no await_products has named them", "products_test.cpp"},
+        [](accumulator<8>& first, accumulator<8>&, float*) { await_products<0>(first); }, in_one_group);
+  }
+}
+
+TEST(emulator_product_faults, sums_that_overlap) {
+  expect_product_fault(fault_kind::products, {"its sums overlap those of multiply at", "products_test.cpp"},
+                       [](accumulator<8>&, factors a, factors b, float*) {
+                         float both[6] = {};
+                         fence_products();
+                         multiply(*reinterpret_cast<accumulator<8>*>(both), a, b, true);
+                         multiply(*reinterpret_cast<accumulator<8>*>(both + 2), a, b, true);
+                         commit_products();
+                       });
+}
+
+TEST(emulator_product_faults, sums_that_are_no_variable_of_the_thread) {
+  expect_product_fault(fault_kind::misuse, {"multiply at", "no variable of the thread", "products_test.cpp"},
+                       [](accumulator<8>&, factors a, factors b, float*) {
+                         auto& sums = reinterpret_cast<accumulator<8>*>(slot(2))[thread_rank()];
+                         fence_products();
+                         multiply(sums, a, b, true);
+                         commit_products();
+                         await_products<0>(sums);
+                       });
+}
+
+TEST(emulator_product_faults, sums_are_written_after_the_fence) {
+  constexpr auto products = fault_kind::products;
+  expect_product_fault(products, {"multiply at", "since its sums were written at", "the last one was that at"},
+                       [](accumulator<8>& sums, factors a, factors b, float*) {
+                         fence_products();
+                         for (auto& v : sums.values) v = 3;
+                         multiply(sums, a, b, true);
+                         commit_products();
+                         await_products<0>(sums);
+                       });
+  expect_product_fault(products, {"multiply at", "since its sums were written at", "products_test.cpp"},
+                       [](accumulator<8>& sums, factors a, factors b, float*) {
+                         accumulator<8> second;
+                         fence_products();
+                         multiply(sums, a, b, true);
+                         commit_products();
+                         for (auto& v : second.values) v = 3;
+                         multiply(second, a, b, true);
+                         commit_products();
+                         await_products<1>(sums);
+                         await_products<0>(second);
+                       });
+  // One value of one lane.
+  expect_product_fault(products, {"multiply at", "since its sums were written at", "products_test.cpp"},
+                       [](accumulator<8>& sums, factors a, factors b, float*) {
+                         fence_products();
+                         multiply(sums, a, b, true);
+                         commit_products();
+                         await_products<0>(sums);
+                         fence_products();
+                         if (thread_rank() == 77) sums.values[3] = 1;
+                         multiply(sums, a, b, true);
+                         commit_products();
+                         await_products<0>(sums);
+                       });
+}
+
 TEST(emulator_product_faults, what_was_never_committed) {
   expect_product_fault(fault_kind::products, {"await_products", "never committed", "products_test.cpp"},
                        [](accumulator<8>& sums, factors a, factors b, float*) {
@@ -251,6 +461,17 @@ TEST(emulator_product_faults, threads_end_with_products_under_way) {
         },
         how);
   }
+}
+
+TEST(emulator_product_faults, threads_end_behind_an_empty_group) {
+  expect_product_fault(fault_kind::exit,
+                       {"ends before it has waited for its product from multiply at", "products_test.cpp"},
+                       [](accumulator<8>& sums, factors a, factors b, float*) {
+                         fence_products();
+                         multiply(sums, a, b, true);
+                         commit_products();
+                         commit_products();
+                       });
 }
 
 TEST(emulator_product_faults, warps_are_at_different_products) {
@@ -290,6 +511,32 @@ TEST(emulator_product_faults, a_warp_does_not_come_to_a_product) {
                            commit_products();
                            await_products<0>(sums);
                          });
+}
+
+/// Four warps in a row that are two of one warpgroup and two of the next.
+TEST(emulator_product_faults, a_group_that_begins_in_the_middle_of_a_warpgroup) {
+  auto const kernel = [](bool others_wait) {
+    return [others_wait] {
+      fill_slots();
+      auto const warp = thread_rank() / 32;
+      if (warp >= 2 && warp < 6) {
+        accumulator<8> sums;
+        for (auto& v : sums.values) v = 0;
+        fence_products();
+        multiply(sums, factor_of(slot(0), 0), factor_of(slot(1), 0), true);
+        commit_products();
+        await_products<0>(sums);
+      }
+      if (others_wait) sync_cta();
+    };
+  };
+  constexpr grid two_groups{.threads = 256, .shared_bytes = slots * slot_bytes};
+  expect_fault(fault_kind::divergence,
+               {"ends and never came to multiply at", "A warpgroup is four warps", "a multiple of four",
+                "of warpgroup 0 warps 2, 3, of warpgroup 1 warps 4, 5 came", "products_test.cpp"},
+               two_groups, kernel(true));
+  expect_fault(fault_kind::divergence, {"multiply at", "A warpgroup is four warps", "products_test.cpp"}, two_groups,
+               kernel(false));
 }
 
 TEST(emulator_product_faults, fewer_than_four_warps) {
@@ -366,9 +613,19 @@ TEST(emulator_product_faults, descriptors) {
         [](std::uint64_t bits) { return (bits & ~std::uint64_t(0x3FFF)) | (1024 + slots * slot_bytes) >> 4; });
 }
 
+TEST(emulator_product_faults, factors_that_are_no_columns_of_a_tile) {
+  auto const fails = [](std::initializer_list<char const*> words, unsigned byte, unsigned column) {
+    expect_fault(fault_kind::descriptor, words, one_group, [byte, column] { (void)factor_of(slot(0) + byte, column); });
+  };
+  fails({"factor_of at", "the tile is at byte 128 of shared memory", "multiple of 1024", "products_test.cpp"}, 128, 0);
+  fails({"factor_of at", "column 64", "multiple of 16 below 64", "products_test.cpp"}, 0, 64);
+  fails({"factor_of at", "column 8,", "products_test.cpp"}, 0, 8);
+  expect_clean(one_group, [] { (void)factor_of(slot(0) + 1024, 48); });
+}
+
 TEST(emulator_product_faults, what_is_no_shared_memory) {
   array<std::byte> const global(1024, contents::zero, "weights");
-  expect_fault(fault_kind::bounds, {"shared_address", "'weights'", "products_test.cpp"}, one_group,
+  expect_fault(fault_kind::bounds, {"factor_of", "'weights'", "products_test.cpp"}, one_group,
                [global = global.data()] { (void)factor_of(global, 0); });
 }
 

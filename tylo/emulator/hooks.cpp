@@ -3,6 +3,7 @@
 
 #include <megakernels/tylo/emulator/internal/arena.hpp>
 #include <megakernels/tylo/emulator/internal/grid.hpp>
+#include <megakernels/tylo/emulator/internal/products.hpp>
 #include <megakernels/tylo/emulator/internal/program_image.hpp>
 
 namespace tylo::emulator {
@@ -12,9 +13,7 @@ namespace {
                                        code_position position) {
   auto& state = *launch_now;
   if (self.context.contains(address)) {
-    if (address < self.sums + self.sums_bytes && address + bytes > self.sums)
-      state.raise(fault_kind::products,
-                  "the sums of a warpgroup product are used before await_products, at " + describe(position));
+    if (self.sums) check_own_access(self, address, bytes, write, position);
     return;
   }
   auto const section = section_of(address);

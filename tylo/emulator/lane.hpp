@@ -95,7 +95,8 @@ void load_matrices(std::uint32_t* to, void const* row, unsigned count, bool tran
 void store_matrices(void* row, std::uint32_t const* from, unsigned count, bool transposed, site);
 
 // tylo/lane/wgmma.hpp
-std::uint32_t shared_address(void const*, site);
+/// The shared address of a column of a tile of `factor_of`.
+std::uint32_t factor_address(void const* tile, unsigned column, site);
 void fence_products(site);
 void multiply(float* sums, unsigned columns, std::uint64_t a, std::uint64_t b, bool accumulate, site);
 void commit_products(site);

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
+#include <string_view>
 
 namespace tylo::emulator {
 namespace {
@@ -18,11 +18,31 @@ constexpr std::uint32_t piece = 16; ///< bytes that a swizzle moves together: 8 
 
 std::string place_of(char const* what, site at) { return std::string(what) + " at " + text_of(at) + ": "; }
 
-std::string names_of_warps(unsigned bits) {
+/// Warps of a group, numbered as in the CTA.
+std::string names_of_warps(unsigned bits, unsigned first) {
   std::string names;
   for (unsigned i = 0; i < warpgroup_warps; ++i)
-    if ((bits >> i & 1) != 0) names += (names.empty() ? "" : ", ") + std::to_string(i);
+    if ((bits >> i & 1) != 0) names += (names.empty() ? "" : ", ") + std::to_string(first + i);
   return names;
+}
+
+bool are_same(site a, site b) { return a.line == b.line && std::string_view(a.file) == b.file; }
+
+/// What a warpgroup is, and who of which ones came to this multiply that waits for others.
+std::string who_came_to(site at, cta const& home) {
+  std::string text = "A warpgroup is four warps of which the first has a rank that is a multiple of four; of warpgroup";
+  bool is_first = true;
+  for (std::size_t g = 0; g < home.products.size(); ++g) {
+    if (!home.products[g]) continue;
+    unsigned bits = 0;
+    for (auto const& i : home.products[g]->issued)
+      if (are_same(i.at, at)) bits |= i.warps;
+    if (bits == 0) continue;
+    text += (is_first ? " " : ", of warpgroup ") + std::to_string(g) + " warps " +
+            names_of_warps(bits, static_cast<unsigned>(g) * warpgroup_warps);
+    is_first = false;
+  }
+  return text + " came";
 }
 
 product_group& group_of(warp const& w, char const* what, site at) {
@@ -113,24 +133,7 @@ void carry_out_up_to(warp_products& of, std::uint64_t number) {
   }
 }
 
-// --- sums
-
-/// Calls `each(element, register)` for all sums of a warp.
-template <class F> void for_registers(pending_sums& sums, F each) {
-  for (unsigned lane = 0; lane < warp_lanes; ++lane)
-    for (unsigned i = 0; i < sums.columns / 2; ++i) {
-      auto const row = lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
-      each(sums.values[row * sums.columns + column], sums.registers[lane][i]);
-    }
-}
-
-/// Accesses of the threads to the sums are faults from now on; null: to none.
-void mark(warp const& w, pending_sums const* sums) {
-  for (unsigned i = 0; i < warp_lanes; ++i) {
-    w.lanes[i]->sums = sums != nullptr ? reinterpret_cast<std::byte*>(sums->registers[i]) : nullptr;
-    w.lanes[i]->sums_bytes = sums != nullptr ? sums->columns / 2 * sizeof(float) : 0;
-  }
-}
+// --- instructions
 
 struct lane_multiply {
   float* sums;
@@ -140,57 +143,32 @@ struct lane_multiply {
   site at;
 };
 
-/// The sums that a product of these registers writes: they are the tensor cores' from now on.
-std::shared_ptr<pending_sums> take_sums(warp const& w, warp_products& of) {
-  auto const& first = *static_cast<lane_multiply const*>(w.lanes[0]->argument);
-  auto const found =
-      std::find_if(of.sums.begin(), of.sums.end(), [&](auto const& s) { return s->registers[0] == first.sums; });
-  if (found != of.sums.end()) {
-    if ((*found)->columns != first.columns)
-      launch_now->raise(fault_kind::products, place_of("multiply", first.at) + std::to_string(first.columns) +
-                                                  " columns of sums that a product of " +
-                                                  std::to_string((*found)->columns) + " columns writes");
-    return *found;
-  }
-  auto sums = std::make_shared<pending_sums>();
-  sums->columns = first.columns;
-  sums->values.resize(std::size_t(matrix_rows) * first.columns);
-  for (unsigned i = 0; i < warp_lanes; ++i)
-    sums->registers[i] = static_cast<lane_multiply const*>(w.lanes[i]->argument)->sums;
-  for_registers(*sums, [](float& element, float& held) {
-    element = held;
-    held = std::numeric_limits<float>::quiet_NaN();
-  });
-  of.sums.push_back(sums);
-  return sums;
-}
-
-// --- instructions
-
 /// All warps of the group come to the same products, one after another.
 void note_issued(warp const& w, product_group& group, lane_multiply const& m) {
   auto& state = *launch_now;
   auto const mine = w.rank % warpgroup_warps, base = w.rank - mine;
   auto const number = group.warps[mine].issued++;
   auto const place = [&] {
-    return "warp " + std::to_string(mine) + " of warpgroup " + std::to_string(w.rank / warpgroup_warps) +
-           " does multiply at " + text_of(m.at);
+    return "warp " + std::to_string(w.rank) + " (of warpgroup " + std::to_string(w.rank / warpgroup_warps) +
+           ") does multiply at " + text_of(m.at);
   };
   if (number - group.first == group.issued.size()) {
     group.issued.push_back({.at = m.at, .columns = m.columns, .a = m.a, .b = m.b, .accumulate = m.accumulate});
     ++state.counts.products;
   }
   auto& issued = group.issued[number - group.first];
-  auto const others = names_of_warps(issued.warps);
-  if (issued.at.line != m.at.line || std::string_view(issued.at.file) != m.at.file)
+  auto const others = names_of_warps(issued.warps, base);
+  if (!are_same(issued.at, m.at))
     state.raise(fault_kind::divergence,
                 place() + " while warps " + others + " were at multiply at " + text_of(issued.at));
   if (issued.a != m.a || issued.b != m.b || issued.columns != m.columns || issued.accumulate != m.accumulate)
     state.raise(fault_kind::divergence, place() + " with other factors than warps " + others);
-  for (unsigned i = 0; i < warpgroup_warps; ++i)
-    if (w.lanes[0]->home->warps[base + i].ended != 0 && group.warps[i].issued <= number)
-      state.raise(fault_kind::divergence, place() + ", and warp " + std::to_string(i) + " of it has ended");
   issued.warps |= 1u << mine;
+  auto const& home = *w.lanes[0]->home;
+  for (unsigned i = 0; i < warpgroup_warps; ++i)
+    if (home.warps[base + i].ended != 0 && group.warps[i].issued <= number)
+      state.raise(fault_kind::divergence,
+                  place() + ", and warp " + std::to_string(base + i) + " of it has ended. " + who_came_to(m.at, home));
   constexpr unsigned all = (1u << warpgroup_warps) - 1;
   while (!group.issued.empty() && group.issued.front().warps == all) {
     group.issued.pop_front();
@@ -212,9 +190,6 @@ void carry_out_multiply(warp& w) {
     state.raise(fault_kind::misuse,
                 place_of("multiply", m.at) + std::to_string(m.columns) + " columns: a multiple of 8 up to 256");
   note_issued(w, group, m);
-  if (!of.fenced)
-    state.raise(fault_kind::products,
-                place_of("multiply", m.at) + "no fence_products came before it since its sums were the program's");
   auto product = std::make_shared<warp_product>();
   product->at = m.at;
   product->home = w.lanes[0]->home;
@@ -225,9 +200,11 @@ void carry_out_multiply(warp& w) {
   product->clock = state.clock_of_operation(*product->home, "multiply", m.at);
   check_rows(*product, product->a, product->first_row, matrix_rows, "a");
   check_rows(*product, product->b, 0, m.columns, "b");
-  product->sums = take_sums(w, of);
+  std::array<float*, warp_lanes> registers;
+  for (unsigned i = 0; i < warp_lanes; ++i)
+    registers[i] = static_cast<lane_multiply const*>(w.lanes[i]->argument)->sums;
+  product->sums = take_sums(w, of, registers, m.columns, m.at);
   ++product->sums->unfinished;
-  mark(w, product->sums.get());
   product->number = of.issued;
   of.undone.push_back(product);
   of.open.push_back(product);
@@ -240,7 +217,8 @@ struct lane_place {
 };
 
 void carry_out_fence(warp& w) {
-  products_of(w, "fence_products", static_cast<lane_place const*>(w.lanes[0]->argument)->at).fenced = true;
+  auto const at = static_cast<lane_place const*>(w.lanes[0]->argument)->at;
+  note_fence(w, products_of(w, "fence_products", at), at);
 }
 
 void carry_out_commit(warp& w) {
@@ -251,24 +229,19 @@ void carry_out_commit(warp& w) {
 struct lane_await {
   unsigned pending;
   float* sums;
+  unsigned columns;
   site at;
 };
-
-/// Gives the sums back to the program.
-void deliver(warp const& w, warp_products& of, std::shared_ptr<pending_sums> const& sums) {
-  for_registers(*sums, [](float element, float& held) { held = element; });
-  std::erase(of.sums, sums);
-  mark(w, of.sums.empty() ? nullptr : of.sums.back().get());
-  of.fenced = false;
-}
 
 void carry_out_await(warp& w) {
   auto& state = *launch_now;
   auto const& m = *static_cast<lane_await const*>(w.lanes[0]->argument);
   auto& of = products_of(w, "await_products", m.at);
   gathering done;
+  bool finished = false;
   for (; of.groups.size() > m.pending; of.groups.pop_front())
     for (auto const& p : of.groups.front()) {
+      finished = true;
       state.finish(p->operation);
       state.clocks.add(done, p->clock);
       --p->sums->unfinished;
@@ -284,13 +257,16 @@ void carry_out_await(warp& w) {
                       });
   });
   if (found == of.sums.end()) {
-    if (of.sums.empty()) return;
+    // Sums that no product has written yet, or that have come back, may be named again.
+    if (of.sums.empty() || !finished || were_delivered(*w.lanes[0], m.sums, m.columns)) return;
     state.raise(fault_kind::products, place_of("await_products", m.at) +
                                           "these sums are not those of any product under way: " +
                                           "sums may not be moved or copied while one is");
   }
   auto const sums = *found;
   if (sums->unfinished == 0) return deliver(w, of, sums);
+  sums->awaited = m.at;
+  sums->awaited_but = m.pending;
   auto const is_open = std::find_if(of.open.begin(), of.open.end(), [&](auto const& p) { return p->sums == sums; });
   if (m.pending == 0 && is_open != of.open.end())
     state.raise(fault_kind::products, place_of("await_products", m.at) + "the product from " + text_of((*is_open)->at) +
@@ -302,27 +278,40 @@ void carry_out_await(warp& w) {
 void check_products_at_end(thread const& t) {
   auto const& group = t.home->products[t.team->rank / warpgroup_warps];
   if (!group) return;
-  auto const mine = t.team->rank % warpgroup_warps;
+  auto const mine = t.team->rank % warpgroup_warps, base = t.team->rank - mine;
   auto const& of = group->warps[mine];
-  if (!of.sums.empty()) {
-    auto const& p = of.open.empty() ? of.groups.back().back() : of.open.back();
-    launch_now->raise(fault_kind::exit, "a thread ends before it has waited for its product from " + text_of(p->at));
-  }
+  for (auto const& s : of.sums)
+    launch_now->raise(fault_kind::exit,
+                      s->unfinished > 0
+                          ? "a thread ends before it has waited for its product from multiply at " + text_of(s->product)
+                          : "a thread ends, and the sums of its product from multiply at " + text_of(s->product) +
+                                " were never awaited: no await_products has named them");
   for (unsigned i = 0; i < warpgroup_warps; ++i)
-    if (group->warps[i].issued > of.issued)
-      launch_now->raise(fault_kind::divergence, "warp " + std::to_string(mine) + " of warpgroup " +
+    if (group->warps[i].issued > of.issued) {
+      auto const& missed = group->issued[of.issued - group->first];
+      launch_now->raise(fault_kind::divergence, "warp " + std::to_string(t.team->rank) + " (of warpgroup " +
                                                     std::to_string(t.team->rank / warpgroup_warps) +
-                                                    " ends and never came to multiply at " +
-                                                    text_of(group->issued[of.issued - group->first].at) +
-                                                    ", where warp " + std::to_string(i) + " was");
+                                                    ") ends and never came to multiply at " + text_of(missed.at) +
+                                                    ", where warps " + names_of_warps(missed.warps, base) + " were. " +
+                                                    who_came_to(missed.at, *t.home));
+    }
 }
 
-std::uint32_t shared_address(void const* pointer, site at) {
+std::uint32_t factor_address(void const* tile, unsigned column, site at) {
+  constexpr unsigned tile_alignment = 1024, tile_columns = 64, columns = 16;
   inside_emulator const inside;
-  if (!is_own_shared(pointer))
-    launch_now->raise(fault_kind::bounds, place_of("shared_address", at) + name_of_address(pointer) +
-                                              " is not in shared memory of the CTA");
-  return reserved_shared + static_cast<std::uint32_t>(offset_in_shared(pointer, *thread_now->home));
+  if (!is_own_shared(tile))
+    launch_now->raise(fault_kind::bounds,
+                      place_of("factor_of", at) + name_of_address(tile) + " is not in shared memory of the CTA");
+  auto const offset = static_cast<std::uint32_t>(offset_in_shared(tile, *thread_now->home));
+  if (offset % tile_alignment != 0)
+    launch_now->raise(fault_kind::descriptor, place_of("factor_of", at) + "the tile is at byte " +
+                                                  std::to_string(offset) +
+                                                  " of shared memory, and has to be at a multiple of 1024");
+  if (column % columns != 0 || column >= tile_columns)
+    launch_now->raise(fault_kind::descriptor, place_of("factor_of", at) + "column " + std::to_string(column) +
+                                                  ", and it has to be a multiple of 16 below 64");
+  return reserved_shared + offset + column * 2;
 }
 
 void fence_products(site at) {
@@ -345,10 +334,10 @@ void commit_products(site at) {
   collective("commit_products", true, at, &place, &carry_out_commit);
 }
 
-void await_products(unsigned pending, float* sums, unsigned, site at) {
+void await_products(unsigned pending, float* sums, unsigned columns, site at) {
   inside_emulator const inside;
   if (launch_now->leaves_out("wait", "await_products", at)) return;
-  lane_await m{pending, sums, at};
+  lane_await m{pending, sums, columns, at};
   collective("await_products", true, at, &m, &carry_out_await);
 }
 

@@ -41,20 +41,19 @@ struct shared_factor {
   std::uint64_t bits;
 };
 
-/// Columns `column` to `column` + 15 (a multiple of 16) of a tile of bf16 at a multiple of 1024 bytes. Its rows, those
-/// of A or of the transposed B, have 64 elements, 128 bytes, and lie one after another, swizzled: byte i of the tile is
-/// at i ^ (i >> 7 & 7) << 4, where a tensor map with a swizzle of 128 bytes puts it.
+/// Columns `column` to `column` + 15 (a multiple of 16, below 64) of a tile of bf16 at a multiple of 1024 bytes. Its
+/// rows, those of A or of the transposed B, have 64 elements, 128 bytes, and lie one after another, swizzled: byte i of
+/// the tile is at i ^ (i >> 7 & 7) << 4, where a tensor map with a swizzle of 128 bytes puts it.
 TYLO_FN inline shared_factor factor_of(void const* tile, unsigned column, site at = site::here()) {
   constexpr std::uint64_t swizzle_128 = std::uint64_t(1) << 62, eight_rows = 1024 >> 4;
-  auto const start =
-      TYLO_EITHER(static_cast<std::uint32_t>(__cvta_generic_to_shared(tile)), emulator::shared_address(tile, at));
-  auto const address = start + column * 2;
+  auto const address = TYLO_EITHER(static_cast<std::uint32_t>(__cvta_generic_to_shared(tile)) + column * 2,
+                                   emulator::factor_address(tile, column, at));
   return {swizzle_128 | eight_rows << 32 | (address & 0x3FFFFu) >> 4};
 }
 
-/// Before the first product, and before one whose sums were touched since the last: the warpgroup's registers are what
-/// the program says. Factors that threads wrote need `fence_async_proxy` and a barrier as well. Scalar meaning:
-/// nothing.
+/// After the program has touched sums and before the next product that writes them: before the first one, and again
+/// after each wait that gave them back. The warpgroup's registers are what the program says. Factors that threads wrote
+/// need `fence_async_proxy` and a barrier as well. Scalar meaning: nothing.
 TYLO_FN inline void fence_products(site at = site::here()) {
   TYLO_EITHER(asm volatile("wgmma.fence.sync.aligned;" :: : "memory"), emulator::fence_products(at));
 }
@@ -64,8 +63,9 @@ TYLO_FN inline void commit_products(site at = site::here()) {
   TYLO_EITHER(asm volatile("wgmma.commit_group.sync.aligned;" :: : "memory"), emulator::commit_products(at));
 }
 
-/// All groups but the last `Pending` are done: `sums` of theirs may be used, and their factors overwritten. Scalar
-/// meaning: nothing.
+/// All groups but the last `Pending` are done: their factors may be overwritten, and `sums` be used where all products
+/// that write them are in those groups. It gives back the sums that it names and no others: those of each product need
+/// a call of their own, also where one before has waited for as much. Scalar meaning: nothing.
 template <unsigned Pending, unsigned N> TYLO_FN void await_products(accumulator<N>& sums, site at = site::here()) {
 #if defined(__CUDA_ARCH__)
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");

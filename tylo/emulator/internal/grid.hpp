@@ -29,6 +29,7 @@ inline constexpr unsigned engines = 64;
 
 struct cta;
 struct warp;
+struct watched_stack;
 
 enum class wait_kind : std::uint8_t { none, warp, barrier, cluster, mbarrier, poll, sleep, ended };
 
@@ -81,9 +82,7 @@ struct thread {
   unsigned fruitless = 0;
   std::uint64_t wake_at = 0; ///< when sleeping or polling
 
-  /// Registers that an unfinished warpgroup product writes.
-  std::byte* sums = nullptr;
-  std::size_t sums_bytes = 0;
+  std::shared_ptr<watched_stack> sums; ///< of warpgroup products; null before the first fence_products
   /// Copies of the thread that it can wait for: of each commit group, and of the open one.
   std::deque<std::vector<started_copy>> cp_groups, bulk_groups;
   std::vector<started_copy> cp_open, bulk_open;
