@@ -4,6 +4,10 @@
 #include "lane_data.hpp"
 #include "lane_kernels.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstring>
+
 namespace mk::test {
 namespace {
 
@@ -132,7 +136,9 @@ TEST(emulator_copy_faults, what_a_bulk_load_does_not_take) {
                     [](from g, mbarrier* b) { bulk_load(shared_memory() + 2016, g, 64, b); });
   expect_load_fault(fault_kind::misuse, {"bulk_load", "mbarrier", "copies_test.cpp"},
                     [](from g, mbarrier* b) { bulk_load(data(), g, 64, b + 1); });
-  expect_load_fault(fault_kind::barrier_count, {"bytes arrive that no one has announced"},
+  expect_load_fault(fault_kind::barrier_count,
+                    {"16 more bytes came in phase 0 than were announced", "80 by bulk_load at",
+                     "64 by arrive_expecting at", "copies_test.cpp"},
                     [](from g, mbarrier* b) { bulk_load(data(), g, 80, b); });
   expect_load_fault(fault_kind::misuse, {"bulk_load_multicast", "cluster of 1", "copies_test.cpp"},
                     [](from g, mbarrier* b) { bulk_load_multicast(data(), g, 64, b, 3); });
@@ -149,14 +155,101 @@ TEST(emulator_copy_faults, a_source_that_nothing_has_written) {
                });
 }
 
+/// Warp 1 issues the load, warp 0 the rest. `Order`: what they do, 'i' for init, 'p' for publish_barriers, 's' for a
+/// barrier of the CTA.
+auto publishing(char const* order, std::byte const* global) {
+  std::array<char, 8> steps{};
+  std::copy_n(order, std::strlen(order), steps.begin());
+  return [=] {
+    auto* const b = reinterpret_cast<mbarrier*>(shared_memory());
+    for (auto const step : steps) {
+      if (step == 's') sync_cta();
+      if (thread_rank() == 0 && step == 'i') init(b, 1);
+      if (thread_rank() == 0 && step == 'p') publish_barriers();
+    }
+    if (thread_rank() == 32) {
+      pause_ns(10000);
+      arrive_expecting(b, 64);
+      bulk_load(data(), global, 64, b);
+    }
+    wait(b, 0);
+  };
+}
+
 TEST(emulator_copy_faults, a_barrier_that_was_not_published) {
   array<std::byte> const global(64, contents::zero);
-  expect_fault(fault_kind::proxy, {"bulk_load", "publish_barriers", "copies_test.cpp"}, one_warp,
-               [global = global.data()] {
-                 auto* const b = reinterpret_cast<mbarrier*>(shared_memory());
-                 if (thread_rank() == 0) init(b, 1);
-                 sync_cta();
-                 if (thread_rank() == 0) bulk_load(data(), global, 64, b);
+  constexpr grid g{.threads = 64, .shared_bytes = 2048};
+  for (auto const* const order : {"ips", "isps", "ipsp", "pips"}) expect_clean(g, publishing(order, global.data()));
+  for (auto const* const order : {"is", "pis", "psis"})
+    expect_fault(fault_kind::proxy, {"bulk_load at", "CTA 0, thread 0", "no publish_barriers after", "copies_test.cpp"},
+                 g, publishing(order, global.data()));
+  expect_fault(fault_kind::proxy, {"bulk_load at", "whose publish_barriers at", "nothing orders", "copies_test.cpp"}, g,
+               publishing("isp", global.data()));
+}
+
+/// Announcements and loads of `announced` and 64 bytes, and one more arrival where two are `expected`.
+template <class Order> auto load_of_too_many(std::byte const* global, unsigned expected, Order order) {
+  return [=] {
+    auto* const b = make_barrier(expected);
+    if (thread_rank() == 0)
+      order([=](unsigned bytes) { arrive_expecting(b, bytes); }, [=] { bulk_load(data(), global, 64, b); });
+    if (thread_rank() == 32 && expected == 2) {
+      pause_ns(1000000);
+      arrive(b);
+    }
+    for (int i = 0; thread_rank() / 32 == 2 && i < 100; ++i) { // has no part in it
+      pause_ns(200);
+      sync_warp();
+    }
+    if (thread_rank() / 32 != 2) wait(b, 0);
+  };
+}
+
+TEST(emulator_copy_faults, more_bytes_than_were_announced) {
+  array<std::byte> const global(64, contents::zero);
+  constexpr grid g{.threads = 96, .shared_bytes = 2048};
+  auto const announced_first = [](auto announce, auto load) { announce(48), load(); };
+  auto const announced_last = [](auto announce, auto load) { load(), pause_ns(100000), announce(48); };
+  auto const expect = [&](unsigned expected, auto order) {
+    for (auto const when : {emulator::completion::early, emulator::completion::late, emulator::completion::random}) {
+      options how;
+      how.asynchronous = when;
+      auto const kernel = load_of_too_many(global.data(), expected, order);
+      expect_fault(
+          fault_kind::barrier_count,
+          {"16 more bytes came in phase 0", "64 by bulk_load at", "48 by arrive_expecting at", "copies_test.cpp"}, g,
+          kernel, how);
+      for (how.seed = 0; how.seed < 6; ++how.seed) try {
+          launch(g, how, kernel);
+          ADD_FAILURE() << "not found";
+        } catch (fault const& f) {
+          EXPECT_EQ(std::string(f.what()).find("(warp 2"), std::string::npos) << f.what();
+        }
+    }
+  };
+  for (unsigned const expected : {1u, 2u}) {
+    expect(expected, announced_first);
+    expect(expected, announced_last);
+  }
+  expect_clean(g, load_of_too_many(global.data(), 1, [](auto announce, auto load) { load(), announce(64); }));
+  expect_clean(
+      g, load_of_too_many(global.data(), 2, [](auto announce, auto load) { announce(40), load(), announce(24); }));
+}
+
+TEST(emulator_copy_faults, more_bytes_than_the_peer_has_announced) {
+  array<std::byte> const global(64, contents::zero);
+  expect_fault(fault_kind::barrier_count,
+               {"CTA 1", "32 more bytes", "64 by bulk_load_multicast at", "32 by arrive_expecting at"},
+               {.ctas = 2, .threads = 32, .shared_bytes = 2048, .cluster = 2}, [global = global.data()] {
+                 auto* const b = make_barrier();
+                 sync_cluster();
+                 if (thread_rank() == 0) {
+                   if (cluster_rank() == 1) pause_ns(100000);
+                   arrive_expecting(b, cluster_rank() == 0 ? 64 : 32);
+                   if (cluster_rank() == 0) bulk_load_multicast(data(), global, 64, b, 3);
+                 }
+                 wait(b, 0);
+                 sync_cluster();
                });
 }
 
@@ -194,13 +287,38 @@ TEST(emulator_copy_faults, what_is_read_before_it_has_landed) {
   }
 }
 
-TEST(emulator_copy_faults, a_cta_ends_while_a_load_is_under_way) {
+TEST(emulator_copy_faults, nobody_waits_for_a_copy_before_the_cta_ends) {
   array<std::byte> const global(64, contents::zero);
-  expect_fault(fault_kind::exit, {"CTA 0 ends while bulk_load from", "copies_test.cpp"}, one_warp,
-               [global = global.data()] {
-                 auto* const b = make_barrier();
-                 if (thread_rank() == 0) bulk_load(data(), global, 64, b);
-               });
+  auto const kernel = [&](unsigned loads, unsigned waits) {
+    return [=, global = global.data()] {
+      auto* const b = make_barrier();
+      if (thread_rank() != 0) return;
+      for (unsigned i = 0; i < loads; ++i) {
+        arrive_expecting(b, 64);
+        bulk_load(data(), global, 64, b);
+        if (i < waits) wait(b, i);
+      }
+    };
+  };
+  for (auto const when : {emulator::completion::early, emulator::completion::late, emulator::completion::random}) {
+    options how;
+    how.asynchronous = when;
+    auto const* const text =
+        when == emulator::completion::early ? "CTA 0 ends and nobody has waited for bulk_load from" : "CTA 0 ends ";
+    for (unsigned const waits : {0u, 1u}) {
+      expect_fault(fault_kind::exit, {text, "bulk_load from", "copies_test.cpp"}, one_warp, kernel(waits + 1, waits),
+                   how);
+      EXPECT_NO_THROW(launch(one_warp, how, kernel(waits, waits)));
+    }
+    expect_fault(
+        fault_kind::exit, {"CTA 0 ends ", "copy_async from", "copies_test.cpp"}, one_warp,
+        [global = global.data()] {
+          if (thread_rank() != 0) return;
+          copy_async<16>(data(), global);
+          commit_copies();
+        },
+        how);
+  }
 }
 
 TEST(emulator_copy_faults, a_slot_is_loaded_again_while_others_may_read_it) {

@@ -54,10 +54,12 @@ mbarrier_state& published_mbarrier(void const* word, cta const& home, char const
   if (m.offset - shared_offset(home.slot) >= shared_pitch)
     state.raise(fault_kind::misuse, place_of(what, at) + "the mbarrier at " + name_of_address(word) +
                                         " is not in the CTA that the bytes go to");
-  if (!state.ctas[cta_of(m.made)].threads[index_of(m.made)]->published)
-    state.raise(fault_kind::proxy, place_of(what, at) + "the mbarrier at " + name_of_address(word) +
-                                       " was initialised by " + state.name_of_agent(m.made) +
-                                       ", which did no publish_barriers");
+  auto const place = place_of(what, at) + "the mbarrier at " + name_of_address(word) + " was initialised by " +
+                     state.name_of_agent(m.made);
+  if (m.published_at == 0) state.raise(fault_kind::proxy, place + ", which did no publish_barriers after it");
+  if (state.check_races && !thread_now->clock.knows(m.made, m.published_at))
+    state.raise(fault_kind::proxy,
+                place + ", whose publish_barriers at " + text_of(m.published) + " nothing orders this copy after");
   return m;
 }
 
@@ -94,9 +96,9 @@ void bulk_load(void* to, void const* from, unsigned bytes, void* done, site at) 
   auto const clock = launch_now->clock_of_operation(home, what, at);
   check_operation(from, bytes, false, clock, what, at);
   check_operation(to, bytes, true, clock, what, at);
-  start(what, at, to, bytes, [=, &barrier] {
+  start(what, at, to, bytes, [=, &barrier, issuer = thread_now] {
     std::memcpy(to, from, bytes);
-    complete_bytes(barrier, bytes, clock);
+    complete_bytes(barrier, {what, at, bytes}, *issuer, clock);
   });
 }
 
@@ -128,9 +130,9 @@ void bulk_load_multicast(void* to, void const* from, unsigned bytes, void* done,
   check_operation(from, bytes, false, clock, what, at);
   for (auto const& t : targets) check_operation(t.to, bytes, true, clock, what, at);
   for (auto const& t : targets)
-    start(what, at, t.to, bytes, [=] {
+    start(what, at, t.to, bytes, [=, issuer = thread_now] {
       std::memcpy(t.to, from, bytes);
-      complete_bytes(*t.barrier, bytes, clock);
+      complete_bytes(*t.barrier, {what, at, bytes}, *issuer, clock);
     });
 }
 
@@ -173,6 +175,29 @@ void await_bulk_stores(unsigned pending, bool is_written, site at) {
   if (is_written) groups.erase(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
+namespace {
+
+/// All threads of the CTA have ended, or do so now. Copies that are still under way are not among these.
+void check_copies_at_end(cta const& c) {
+  auto const raise = [&](char const* what, site at, std::string const& way) {
+    launch_now->raise(fault_kind::exit, "CTA " + std::to_string(c.rank) + " ends and nobody has waited for " + what +
+                                            " from " + text_of(at) + way +
+                                            ": shared memory that it writes may be gone");
+  };
+  for (auto const& m : c.mbarriers)
+    if (m.last_copy.bytes > 0 && m.last_copy_phase >= m.most_seen)
+      raise(m.last_copy.what, m.last_copy.at,
+            ", which completes in phase " + std::to_string(m.last_copy_phase) + " of the mbarrier at " +
+                name_of_address(the_arena.memory + m.offset));
+  for (auto const& t : c.threads) {
+    for (auto const& g : t->cp_groups)
+      if (!g.empty()) raise("copy_async", g.front().at, " by " + name_of_thread(*t));
+    if (!t->cp_open.empty()) raise("copy_async", t->cp_open.front().at, " by " + name_of_thread(*t));
+  }
+}
+
+} // namespace
+
 void check_stores_at_end(thread const& t) {
   auto const check = [](started_copy const& c) {
     if (!c.is_read)
@@ -182,6 +207,7 @@ void check_stores_at_end(thread const& t) {
   };
   for (auto const& g : t.bulk_groups) std::for_each(g.begin(), g.end(), check);
   std::for_each(t.bulk_open.begin(), t.bulk_open.end(), check);
+  if (t.home->live == 1) check_copies_at_end(*t.home);
 }
 
 void copy_async(void* to, void const* from, unsigned bytes, unsigned from_bytes, site at) {
@@ -349,9 +375,9 @@ void tensor_load(void* to, void const* map, std::int32_t const* first, unsigned 
   auto const bytes = copy.bytes();
   auto const touched = (bytes + span - 1) / span * span;
   check_operation(to, touched, true, clock, what, at);
-  start(what, at, to, touched, [=, &barrier] {
+  start(what, at, to, touched, [=, &barrier, issuer = thread_now] {
     copy.carry_out(static_cast<std::byte*>(to));
-    complete_bytes(barrier, bytes, clock);
+    complete_bytes(barrier, {what, at, bytes}, *issuer, clock);
   });
 }
 

@@ -51,6 +51,7 @@ void arrive_mbarrier(void* word, site);
 void arrive_expecting(void* word, unsigned bytes, site);
 void arrive_remote(void* word, unsigned rank, site);
 bool try_wait(void* word, unsigned parity, site);
+void wait(void* word, unsigned parity, site);
 
 // tylo/lane/cluster.hpp
 unsigned cluster_rank();

@@ -62,8 +62,7 @@ TYLO_FN inline bool try_wait(mbarrier* b, unsigned parity, site at = site::here(
 }
 /// Waits until it has.
 TYLO_FN inline void wait(mbarrier* b, unsigned parity, site at = site::here()) {
-  while (!try_wait(b, parity, at)) {
-  }
+  TYLO_EITHER(while (!try_wait(b, parity, at)){}, emulator::wait(&b->word, parity, at));
 }
 
 } // namespace tylo

@@ -88,7 +88,6 @@ struct thread {
   std::vector<started_copy> cp_open, bulk_open;
   std::vector<acquired_map> maps;
 
-  bool published = false;                         ///< the mbarriers that it initialised, to asynchronous copies
   std::shared_ptr<announced_accesses const> work; ///< all that it may touch now; null: anything
 
   [[nodiscard]] unsigned lane() const { return rank % warp_lanes; }
@@ -115,18 +114,33 @@ struct meeting {
   site at{"", 0};
 };
 
+/// Bytes that something has announced to an mbarrier or brought.
+struct counted_bytes {
+  char const* what = "";
+  site at{"", 0};
+  std::uint64_t bytes = 0;
+};
+
 struct mbarrier_state {
   std::size_t offset = 0;     ///< of the word in the arena
   std::uint32_t expected = 0; ///< arrivals of a phase
   std::uint32_t pending = 0;  ///< arrivals that are missing
   std::int64_t bytes = 0;     ///< announced and not arrived
+  std::int64_t early = 0;     ///< arrived and not announced
   std::uint32_t phases = 0;   ///< that have ended
   gathering released;         ///< in this phase
   clock_ref last;             ///< what the last phase that ended released
+  clock_ref before_last;      ///< and the one before it
   std::vector<thread*> waiters;
-  std::vector<std::int32_t> meant; ///< the phase that each thread last waited for; -2: none
+  std::vector<std::uint32_t> seen; ///< by each thread: so many phases that have ended
+  std::uint32_t most_seen = 0;     ///< by any
   agent_id made{};                 ///< who initialised it, and when
   std::uint32_t made_at = 0;
+  std::uint32_t published_at = 0; ///< when the same thread told copies of it; 0: never
+  site published{"", 0};
+  std::vector<counted_bytes> announced, brought; ///< in this phase
+  counted_bytes last_copy;                       ///< that has completed here
+  std::uint32_t last_copy_phase = 0;
 };
 
 /// Warpgroup products of four warps.

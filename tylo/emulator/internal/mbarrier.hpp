@@ -12,7 +12,7 @@ mbarrier_state& mbarrier_at(void const* word, char const* what, site);
 /// The same; raises too where the calling thread has not been told that it is initialised.
 mbarrier_state& known_mbarrier(void const* word, char const* what, site);
 
-/// Bytes of an operation have arrived.
-void complete_bytes(mbarrier_state&, std::uint32_t bytes, agent_clock const&);
+/// Bytes of an operation that `issuer` started have arrived.
+void complete_bytes(mbarrier_state&, counted_bytes const&, thread const& issuer, agent_clock const&);
 
 } // namespace tylo::emulator
