@@ -155,7 +155,7 @@ TEST(emulator_copy_faults, a_source_that_nothing_has_written) {
                });
 }
 
-/// Warp 1 issues the load, warp 0 the rest. `Order`: what they do, 'i' for init, 'p' for publish_barriers, 's' for a
+/// Thread 32 issues the load. Before it, in this order: 'i' is init and 'p' publish_barriers, both by thread 0, 's' a
 /// barrier of the CTA.
 auto publishing(char const* order, std::byte const* global) {
   std::array<char, 8> steps{};
@@ -187,7 +187,7 @@ TEST(emulator_copy_faults, a_barrier_that_was_not_published) {
                publishing("isp", global.data()));
 }
 
-/// Announcements and loads of `announced` and 64 bytes, and one more arrival where two are `expected`.
+/// Thread 0 announces and loads 64 bytes, as `order` says; another arrives late where two arrivals are `expected`.
 template <class Order> auto load_of_too_many(std::byte const* global, unsigned expected, Order order) {
   return [=] {
     auto* const b = make_barrier(expected);
