@@ -64,8 +64,14 @@ using warpgroup = warps<4>;
 template <unsigned Threads> struct whole_cta {
   static_assert(Threads % warp_size == 0 && Threads >= warp_size && Threads <= 1024);
   static constexpr unsigned threads = Threads;
-  TYLO_FN unsigned rank() const { return rank_from(0, threads); }
-  TYLO_FN void sync(site at = site::here()) const { sync_cta(at); }
+  TYLO_FN unsigned rank() const {
+    TYLO_EITHER((void)0, emulator::expect_shape(threads, 0, site::here()));
+    return thread_rank();
+  }
+  TYLO_FN void sync(site at = site::here()) const {
+    TYLO_EITHER((void)0, emulator::expect_shape(threads, 0, at));
+    sync_cta(at);
+  }
 };
 
 /// All threads of the two CTAs of a cluster, those of CTA 0 first. They have met (`sync`) before the first use of
@@ -73,8 +79,14 @@ template <unsigned Threads> struct whole_cta {
 template <unsigned Threads> struct cta_pair {
   static_assert(Threads % warp_size == 0 && Threads >= warp_size && Threads <= 1024);
   static constexpr unsigned threads = 2 * Threads;
-  TYLO_FN unsigned rank() const { return cluster_rank() * Threads + thread_rank(); }
-  TYLO_FN void sync(site at = site::here()) const { sync_cluster(at); }
+  TYLO_FN unsigned rank() const {
+    TYLO_EITHER((void)0, emulator::expect_shape(Threads, 2, site::here()));
+    return cluster_rank() * Threads + thread_rank();
+  }
+  TYLO_FN void sync(site at = site::here()) const {
+    TYLO_EITHER((void)0, emulator::expect_shape(Threads, 2, at));
+    sync_cluster(at);
+  }
   template <class T> TYLO_FN T* common(T* mine, site at = site::here()) const { return peer_address(mine, 0, at); }
 };
 

@@ -132,6 +132,151 @@ TEST(emulator_faults, halves_of_two_warps_at_a_barrier) {
                });
 }
 
+TEST(emulator_faults, lanes_of_a_warp_at_two_barriers) {
+  expect_fault(fault_kind::divergence, {"sync_cta", "other lanes of the warp", "threads_test.cpp"}, {}, [] {
+    if (lane_rank() < 16)
+      sync_cta();
+    else
+      sync_cta();
+  });
+  expect_fault(fault_kind::divergence, {"sync_named", "arrive_named"}, {.threads = 64}, [] {
+    if (lane_rank() < 16)
+      arrive_named(1, 64);
+    else
+      sync_named(1, 64);
+  });
+}
+
+TEST(emulator_faults, lanes_of_a_warp_in_two_exchanges) {
+  expect_fault(fault_kind::divergence, {"shuffle_xor", "shuffle at"}, {}, [] {
+    if (lane_rank() < 16)
+      (void)shuffle(1, 3);
+    else
+      (void)shuffle_xor(1, 1);
+  });
+  expect_fault(fault_kind::divergence, {"join other values"}, {},
+               [] {
+                 auto const add = [](float a, float b) { return a + b; };
+                 if (lane_rank() < 16)
+                   (void)join_lanes<31>(1.0f, add);
+                 else
+                   (void)join_lanes<1>(1.0f, add);
+               },
+               {.batched = true});
+}
+
+TEST(emulator_faults, the_barrier_of_the_cta_by_its_number) {
+  expect_fault(fault_kind::misuse, {"named barriers are 1 to 15"}, {.threads = 64}, [] { sync_named(0, 64); });
+}
+
+TEST(emulator_faults, a_deadlock_names_those_who_have_ended) {
+  expect_fault(fault_kind::deadlock, {"64 of 96 threads have arrived", "threads 32 to 63: have ended"}, {.threads = 96},
+               [] {
+                 if (thread_rank() / 32 != 1) sync_cta();
+               });
+}
+
+TEST(emulator_faults, groups_of_another_shape_than_the_launch) {
+  expect_fault(fault_kind::misuse, {"a group is of 128 threads of a CTA", "a launch of 64 threads"}, {.threads = 64},
+               [] { (void)whole_cta<128>{}.rank(); });
+  expect_fault(fault_kind::misuse, {"2 CTAs of a cluster", "clusters of 1"}, {.threads = 32},
+               [] { cta_pair<32>{}.sync(); });
+  expect_fault(fault_kind::misuse, {"a group is of 32 threads of a CTA"}, {.ctas = 2, .threads = 64, .cluster = 2},
+               [] { (void)cta_pair<32>{}.rank(); });
+}
+
+TEST(emulator_faults, registers_for_a_part_of_a_warpgroup) {
+  expect_fault(fault_kind::divergence, {"warps 0 and 1 of CTA 0", "setmaxnreg"}, {.threads = 128}, [] {
+    if (thread_rank() < 32) grow_registers<240>();
+  });
+}
+
+TEST(emulator_faults, a_peer_that_may_not_have_started) {
+  expect_fault(fault_kind::misuse, {"before the CTAs of the cluster have met", "threads_test.cpp"},
+               {.ctas = 2, .threads = 32, .shared_bytes = 128, .cluster = 2}, [] {
+                 auto* const mine = reinterpret_cast<unsigned*>(shared_memory()) + lane_rank();
+                 *peer_address(mine, 1 - cluster_rank()) = 1;
+                 sync_cluster();
+               });
+}
+
+/// The first half is constant; the second is written by other threads, which the copy engine is not told of.
+TEST(emulator_faults, what_is_partly_constant) {
+  array<unsigned> const words(32, contents::zero);
+  emulator::mark_constant(words.data(), 64);
+  expect_fault(fault_kind::proxy, {"a read of 128 bytes by bulk_load", "fence_async_proxy_everywhere"},
+               {.threads = 64, .shared_bytes = 256}, [words = words.data()] {
+                 auto* const b = reinterpret_cast<mbarrier*>(shared_memory() + 128);
+                 if (thread_rank() == 0) {
+                   init(b, 1);
+                   publish_barriers();
+                 }
+                 if (thread_rank() >= 48) words[thread_rank() - 32] = 1;
+                 sync_cta();
+                 if (thread_rank() == 0) {
+                   arrive_expecting(b, 128);
+                   bulk_load(shared_memory(), reinterpret_cast<std::byte*>(words), 128, b);
+                 }
+                 wait(b, 0);
+               });
+}
+
+// --- polls of unusual form
+
+TEST(emulator_polls, of_many_words) {
+  constexpr unsigned count = 40;
+  array<unsigned> const flags(count, contents::zero);
+  expect_clean({.ctas = 1 + count}, [flags = flags.data()] {
+    if (cta_rank() > 0) {
+      if (lane_rank() == 0) store_release(flags + cta_rank() - 1, 1u);
+      return;
+    }
+    if (lane_rank() != 0) return;
+    for (bool all = false; !all;) {
+      all = true;
+      for (unsigned i = 0; i < count; ++i) all = all && load_acquire(flags + i) == 1;
+      for (unsigned i = 0; i < count; ++i) all = load_acquire(flags + i) == 1 && all;
+    }
+  });
+}
+
+TEST(emulator_polls, of_the_clock) {
+  expect_clean({}, [] {
+    auto const since = clock_ns();
+    while (clock_ns() - since < 5000) {
+    }
+  });
+}
+
+TEST(emulator_polls, with_a_vote) {
+  array<unsigned> const flag(1, contents::zero);
+  auto const kernel = [flag = flag.data()](bool is_set) {
+    return [=] {
+      if (cta_rank() == 1) {
+        if (is_set && lane_rank() == 0) store_release(flag, 1u);
+        return;
+      }
+      while (!any_lane(lane_rank() == 0 && load_acquire(flag) == 1)) {
+      }
+    };
+  };
+  expect_clean({.ctas = 2}, kernel(true), 4);
+  flag[0] = 0;
+  expect_fault(fault_kind::livelock, {"nothing was written", "ballot", "threads_test.cpp"}, {.ctas = 2}, kernel(false),
+               {.most_idle_turns = 100'000});
+}
+
+/// Ordinary accesses do not yield, and still end.
+TEST(emulator_polls, by_ordinary_accesses) {
+  array<unsigned> const flag(1, contents::zero);
+  expect_fault(fault_kind::race, {"threads_test.cpp"}, {.ctas = 2}, [flag = flag.data()] {
+    if (lane_rank() != 0) return;
+    if (cta_rank() == 1) store_release(flag, 1u);
+    while (cta_rank() == 0 && *static_cast<unsigned volatile*>(flag) == 0) {
+    }
+  });
+}
+
 /// Warps 0 and 1, 2 and 3, each with a barrier of their own, which is the same.
 TEST(emulator_faults, two_groups_at_one_barrier) {
   expect_fault(fault_kind::barrier_count, {"Do two groups use it"}, {.threads = 128}, [] {

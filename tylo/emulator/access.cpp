@@ -56,6 +56,11 @@ void report_states(std::byte const* address, std::size_t bytes, bool write, bool
   if (!object) state.raise(fault_kind::bounds, access + name_of_address(address));
 }
 
+/// Whether nothing may write any of the bytes.
+bool are_constant(std::uint8_t const* states, std::size_t bytes) {
+  return std::all_of(states, states + bytes, [](std::uint8_t s) { return (s & constant) != 0; });
+}
+
 constexpr std::uint64_t in_every_byte(unsigned bits) { return bits * 0x0101010101010101u; }
 
 /// Whether all bytes have the state that the access needs.
@@ -90,9 +95,10 @@ bool is_foreign(std::size_t offset, cta const& home) {
       state.name_of_agent(c.other) + (c.other_position != code_position{} ? " at " + describe(c.other_position) : "");
   auto const here = words_of(bytes, a.write, a.atomic) + words_of(by) + " at " + place;
   if (c.fence_missing)
-    state.raise(fault_kind::proxy,
-                here + " goes through the async proxy; it was written by " + other + ", which did no " +
-                    (a.global ? "fence_async_proxy_everywhere" : "fence_async_proxy") + " before it told of that");
+    state.raise(fault_kind::proxy, here + " goes through the async proxy; it was written by " + other +
+                                       ", which did no " +
+                                       (a.global ? "fence_async_proxy_everywhere" : "fence_async_proxy") +
+                                       " between that and the barrier or arrival by which it told of it");
   bool const copies = index_of(c.other) >= state.shape.threads;
   state.raise(copies ? fault_kind::in_flight : fault_kind::race,
               here + ": nothing orders it after the " + (c.other_atomic ? "atomic " : "") +
@@ -126,9 +132,11 @@ void check_access(void const* start, std::size_t bytes, access_kind kind, code_p
     launch_now->raise(fault_kind::bounds, words_of(bytes, kind.write, kind.atomic) + " at " + name_of_address(address) +
                                               ", which is not of the cluster, at " + position_text(position, at));
   check_work(address, bytes, kind.write, {nullptr, at});
-  bool const is_constant = (*states & constant) != 0;
-  if (kind.write)
+  bool const is_constant = are_constant(states, bytes);
+  if (kind.write) {
     for (std::size_t i = 0; i < bytes; ++i) states[i] |= written;
+    if (!kind.atomic) launch_now->wrote();
+  }
   if (launch_now->check_races && !is_constant)
     check_races(address, bytes,
                 {.who = self.clock,
@@ -151,7 +159,7 @@ void check_operation(void const* start, std::size_t bytes, bool write, agent_clo
     launch_now->raise(fault_kind::bounds, words_of(bytes, write, false) + words_of(by) + " at " +
                                               name_of_address(address) + ", which is not of the cluster");
   check_work(address, bytes, write, by);
-  bool const is_constant = (the_arena.states[offset] & constant) != 0;
+  bool const is_constant = are_constant(the_arena.states + offset, bytes);
   if (write) std::memset(the_arena.states + offset, the_arena.states[offset] | written, bytes);
   if (launch_now->check_races && !is_constant)
     check_races(address, bytes,

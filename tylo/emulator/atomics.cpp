@@ -46,6 +46,7 @@ void write_shared(void* to, std::size_t bytes, std::uint64_t value, order o, boo
   auto& self = thread_now->clock;
   auto& word = launch_now->shared_words[the_arena.offset_of(to)];
   word.value_before = read(to, bytes);
+  if (word.value_before != value) launch_now->wrote();
   word.released_before = clocks.value(word.released);
   word.writer = self.id;
   word.written_at = self.now;
@@ -138,7 +139,7 @@ bool exchange_word_if(void* at_address, std::size_t bytes, std::uint64_t expecte
     (void)launch_now->polled(at_address, before, false);
     return false;
   }
-  thread_now->polled_count = 0;
+  thread_now->polled.clear();
   write_shared(at_address, bytes, value, o, true);
   return true;
 }

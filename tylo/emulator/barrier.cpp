@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <string_view>
 
 namespace tylo::emulator {
 namespace {
@@ -22,16 +23,18 @@ void end_meeting(meeting& m, bool self_waits) {
   m.released.clear();
   m.arrived = 0;
   m.expected = 0;
-  std::fill(m.lanes.begin(), m.lanes.end(), 0);
+  m.met = true;
+  std::fill(m.warps.begin(), m.warps.end(), meeting::warp_arrival{});
 }
 
 /// Of a barrier that is complete, though not with whole warps.
 std::string who_arrived(meeting const& m) {
   std::string warps;
   std::size_t count = 0;
-  for (std::size_t w = 0; w < m.lanes.size(); ++w) {
-    if (m.lanes[w] == 0) continue;
-    warps += (count++ == 0 ? " " : ", ") + std::to_string(std::popcount(m.lanes[w])) + " of warp " + std::to_string(w);
+  for (std::size_t w = 0; w < m.warps.size(); ++w) {
+    auto const lanes = std::popcount(m.warps[w].lanes);
+    if (lanes == 0) continue;
+    warps += (count++ == 0 ? " " : ", ") + std::to_string(lanes) + " of warp " + std::to_string(w);
   }
   return " for " + std::to_string(m.expected) + " threads gets" + warps + ": a barrier takes whole warps" +
          (count * warp_lanes > m.expected ? ". Do two groups use it at the same time?" : "");
@@ -45,7 +48,8 @@ void meet(unsigned number, unsigned threads, char const* what, bool waits, site 
   auto& self = *thread_now;
   auto& home = *self.home;
   auto const place = [&] { return std::string(what) + " at " + text_of(at) + ": barrier " + std::to_string(number); };
-  if (number >= named_barriers) state.raise(fault_kind::misuse, place() + ": there are 16");
+  if (number >= named_barriers || (number == 0 && std::string_view(what) != "sync_cta"))
+    state.raise(fault_kind::misuse, place() + ": named barriers are 1 to 15");
   if (threads == 0 || threads % warp_lanes != 0 || threads > home.threads.size())
     state.raise(fault_kind::barrier_count, place() + " for " + std::to_string(threads) +
                                                " threads: a multiple of 32, at most the " +
@@ -55,13 +59,21 @@ void meet(unsigned number, unsigned threads, char const* what, bool waits, site 
     state.raise(fault_kind::barrier_count, place() + " for " + std::to_string(threads) +
                                                " threads, while others wait there for " + std::to_string(m.expected) +
                                                ", at " + text_of(m.at));
-  m.lanes.resize(home.warps.size());
+  m.warps.resize(home.warps.size());
   m.expected = threads;
   m.at = at;
-  auto& lanes = m.lanes[self.team->rank];
+  auto& arrival = m.warps[self.team->rank];
   auto const bit = 1u << self.lane();
-  if ((lanes & bit) != 0) state.raise(fault_kind::barrier_count, place() + ": a thread arrives twice before all have");
-  lanes |= bit;
+  if ((arrival.lanes & bit) != 0)
+    state.raise(fault_kind::barrier_count, place() + ": a thread arrives twice before all have");
+  if (arrival.lanes == 0) {
+    arrival.what = what;
+    arrival.at = at;
+  } else if (std::string_view(arrival.what) != what || arrival.at.line != at.line) {
+    state.raise(fault_kind::divergence, place() + ": other lanes of the warp are in " + arrival.what + " at " +
+                                            text_of(arrival.at) + "; a warp takes these barriers as a whole");
+  }
+  arrival.lanes |= bit;
   state.clocks.release(self.clock, m.released);
   state.progress();
   if (++m.arrived < threads) {
@@ -71,7 +83,8 @@ void meet(unsigned number, unsigned threads, char const* what, bool waits, site 
     state.block();
     return;
   }
-  bool const whole = std::all_of(m.lanes.begin(), m.lanes.end(), [](auto l) { return l == 0 || l == ~0u; });
+  bool const whole =
+      std::all_of(m.warps.begin(), m.warps.end(), [](auto const& w) { return w.lanes == 0 || w.lanes == ~0u; });
   if (!whole) state.raise(fault_kind::barrier_count, place() + who_arrived(m));
   end_meeting(m, waits);
 }
@@ -108,6 +121,10 @@ void* peer_address(void* mine, unsigned rank, site at) {
   if (rank >= state.shape.cluster)
     state.raise(fault_kind::misuse, "peer_address at " + text_of(at) + " of CTA " + std::to_string(rank) +
                                         " of a cluster of " + std::to_string(state.shape.cluster));
+  if (rank != home.rank % state.shape.cluster && !state.cluster_barriers[home.rank / state.shape.cluster].met)
+    state.raise(fault_kind::misuse, "peer_address at " + text_of(at) +
+                                        " before the CTAs of the cluster have met: CTA " + std::to_string(rank) +
+                                        " of it may not have started");
   return state.ctas[home.rank / state.shape.cluster * state.shape.cluster + rank].shared + offset_in_shared(mine, home);
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstring>
+#include <string_view>
 
 namespace tylo::emulator {
 
@@ -11,7 +12,7 @@ void yield_at_times() {
 }
 
 void begin_step() {
-  thread_now->polled_count = 0;
+  thread_now->polled.clear();
   thread_now->fruitless = 0;
   yield_at_times();
 }
@@ -20,7 +21,7 @@ void collective(char const* what, bool aligned, site at, void* argument, void (*
   auto& state = *launch_now;
   auto& self = *thread_now;
   auto& w = *self.team;
-  self.polled_count = 0;
+  self.polled.clear();
   self.fruitless = 0;
   if (w.ended != 0)
     state.raise(fault_kind::divergence,
@@ -29,7 +30,7 @@ void collective(char const* what, bool aligned, site at, void* argument, void (*
     w.what = what;
     w.at = at;
     w.carry_out = carry_out;
-  } else if (w.carry_out != carry_out || (aligned && w.at.line != at.line)) {
+  } else if (w.carry_out != carry_out || std::string_view(w.what) != what || (aligned && w.at.line != at.line)) {
     state.raise(fault_kind::divergence, "a lane does " + std::string(what) + " at " + text_of(at) +
                                             " while others of its warp wait in " + w.what + " at " + text_of(w.at));
   }
@@ -95,6 +96,12 @@ void carry_out_butterfly(warp& w) {
   constexpr std::size_t most_bytes = 16;
   std::array<std::array<std::byte, most_bytes>, warp_lanes> values, others;
   auto const& first = *static_cast<joined*>(w.lanes[0]->argument);
+  for (auto const* const lane : w.lanes) {
+    auto const& of = *static_cast<joined*>(lane->argument);
+    if (of.distances != first.distances || of.bytes != first.bytes || of.join != first.join)
+      launch_now->raise(fault_kind::divergence, "lanes of a warp join other values, or in another way, in " +
+                                                    std::string(w.what) + " at " + text_of(w.at));
+  }
   for (unsigned i = 0; i < warp_lanes; ++i)
     std::memcpy(values[i].data(), static_cast<joined*>(w.lanes[i]->argument)->value, first.bytes);
   for (unsigned apart = warp_lanes / 2; apart > 0; apart /= 2) {
@@ -123,7 +130,12 @@ unsigned cta_count() { return launch_now->shape.ctas; }
 unsigned multiprocessor_rank() { return thread_now->home->rank; }
 unsigned cluster_size() { return launch_now->shape.cluster; }
 unsigned cluster_rank() { return thread_now->home->rank % launch_now->shape.cluster; }
-std::uint64_t clock_ns() { return launch_now->now_ns; }
+/// Time passes for who looks at it, and others get their turn.
+std::uint64_t clock_ns() {
+  inside_emulator const inside;
+  launch_now->yield();
+  return ++launch_now->now_ns;
+}
 bool is_batched() { return launch_now->how.batched; }
 std::byte* shared_memory() { return thread_now->home->shared; }
 
@@ -141,7 +153,10 @@ std::uint64_t shuffle(std::uint64_t bits, unsigned from, site at) {
 }
 
 std::uint64_t shuffle_xor(std::uint64_t bits, unsigned mask, site at) {
-  return shuffle(bits, thread_now->lane() ^ mask, at);
+  inside_emulator const inside;
+  exchanged e{bits, thread_now->lane() ^ mask};
+  collective("shuffle_xor", false, at, &e, &carry_out_shuffle);
+  return e.value;
 }
 
 std::uint32_t ballot(bool condition, site at) {
@@ -163,9 +178,21 @@ void pause_ns(unsigned ns, site at) {
   launch_now->sleep(ns);
 }
 
-void set_registers(unsigned, bool, site at) {
+void set_registers(unsigned count, bool, site at) {
   inside_emulator const inside;
   collective("setmaxnreg", true, at, nullptr, &carry_out_registers);
+  if (thread_now->lane() == 0) thread_now->team->register_counts.push_back(count);
+}
+
+void expect_shape(unsigned threads, unsigned cluster, site at) {
+  auto const& shape = launch_now->shape;
+  if (shape.threads == threads && (cluster == 0 || shape.cluster == cluster)) return;
+  inside_emulator const inside;
+  launch_now->raise(fault_kind::misuse,
+                    "at " + text_of(at) + " a group is of " + std::to_string(threads) + " threads of a CTA" +
+                        (cluster == 0 ? "" : " and " + std::to_string(cluster) + " CTAs of a cluster") +
+                        ", in a launch of " + std::to_string(shape.threads) + " threads of a CTA and clusters of " +
+                        std::to_string(shape.cluster));
 }
 
 } // namespace tylo::emulator

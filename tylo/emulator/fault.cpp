@@ -80,6 +80,7 @@ std::string name_of_address(void const* address) {
 namespace {
 
 std::string describe(waiting const& w, thread const& t) {
+  if (w.kind == wait_kind::ended) return "have ended";
   auto const place = std::string(w.what) + " at " + text_of(w.at);
   switch (w.kind) {
   case wait_kind::warp: {
@@ -102,7 +103,7 @@ std::string describe(waiting const& w, thread const& t) {
            std::to_string(m.bytes) + " bytes are missing";
   }
   case wait_kind::poll: {
-    auto const& p = t.polled[t.polled_count - 1];
+    auto const& p = t.polled.back();
     return place + ": polls " + name_of_address(p.address) + ", which is " + std::to_string(p.value);
   }
   default:
@@ -127,7 +128,7 @@ std::string launch_state::who_waits() const {
                (a.kind != wait_kind::warp || t.team == other.team);
       };
       while (i < c.threads.size() && same(*c.threads[i])) ++i;
-      if (t.wait.kind == wait_kind::ended) continue;
+      if (t.wait.kind == wait_kind::ended && c.live == 0) continue;
       if (++lines > most_lines) continue;
       text += "\n  CTA " + std::to_string(c.rank) + ", thread" +
               (i - begin > 1 ? "s " + std::to_string(begin) + " to " + std::to_string(i - 1)
@@ -149,8 +150,10 @@ void launch_state::raise(fault_kind kind, std::string const& text) {
   faulted_ = true;
   fault_kind_ = kind;
   fault_text_ = std::string(name_of(kind)) + ": " + text;
-  if (thread_now != nullptr && kind != fault_kind::deadlock && kind != fault_kind::livelock)
-    fault_text_ += "\n  seen by " + name_of_thread(*thread_now) + " at " + emulator::describe(call_chain());
+  if (thread_now != nullptr && kind != fault_kind::deadlock && kind != fault_kind::livelock) {
+    auto const place = emulator::describe(call_chain());
+    fault_text_ += "\n  seen by " + name_of_thread(*thread_now) + (place.empty() ? " at its end" : " at " + place);
+  }
   if (how.seed != 0) fault_text_ += "\n  with seed " + std::to_string(how.seed);
   auto* const self = thread_now;
   switch_to(self->context, main_);

@@ -22,7 +22,7 @@ constexpr std::size_t page = 4096;
 #if defined(TYLO_ADDRESS_SANITIZER)
 constexpr std::size_t stack_bytes = 256 * 1024;
 #else
-constexpr std::size_t stack_bytes = 64 * 1024;
+constexpr std::size_t stack_bytes = 128 * 1024;
 #endif
 /// A page below each stack that nothing may touch; and one more, since stacks whose distance is a power of two share
 /// lines of the first-level cache.

@@ -115,7 +115,7 @@ statistics launch_state::run() {
 // The address sanitizer would keep `own` elsewhere than on the fiber's stack.
 [[gnu::no_sanitize_address]] void launch_state::enter(void*) {
   auto& state = *launch_now;
-  alignas(16) std::byte own[1024]; // as on a GPU: a copy in the thread's own memory
+  alignas(16) std::byte own[detail::most_argument_bytes]; // as on a GPU: a copy in the thread's own memory
   std::memcpy(own, state.arguments_.data(), state.arguments_.size());
   armed_thread = thread_now;
   bool const ended = state.run_entry(own);
@@ -158,6 +158,7 @@ void launch_state::thread_ended() {
   w.ended |= 1u << t.lane();
   t.wait = {.kind = wait_kind::ended};
   progress();
+  wrote();
   if (--t.home->live == 0) check_end(*t.home);
   if (--live_ > 0) block();
   switch_to(t.context, main_);
@@ -169,6 +170,13 @@ void launch_state::check_end(cta& c) {
     if (o.home == &c)
       raise(fault_kind::exit,
             "CTA " + std::to_string(c.rank) + " ends while " + o.what + " from " + text_of(o.at) + " is under way");
+  constexpr std::size_t group = 4;
+  for (std::size_t w = 0; w < c.warps.size() / group * group; ++w)
+    if (auto const& first = c.warps[w / group * group]; c.warps[w].register_counts != first.register_counts)
+      raise(fault_kind::divergence, "warps " + std::to_string(first.rank) + " and " + std::to_string(w) + " of CTA " +
+                                        std::to_string(c.rank) +
+                                        " have not asked for the same registers by setmaxnreg: all four warps of a "
+                                        "warpgroup do");
   if (shape.cluster > 1) std::memset(the_arena.states + shared_offset(c.slot), 0, shape.shared_bytes);
 }
 
@@ -196,6 +204,7 @@ void launch_state::block() {
 }
 
 void launch_state::yield() {
+  accesses_since_yield_ = 0;
   if (first_ == nullptr) return;
   ready(*thread_now);
   block();
@@ -211,6 +220,10 @@ std::uint64_t launch_state::random(std::uint64_t below) {
 thread* launch_state::pick() {
   for (;;) {
     now_ns += ns_per_pick;
+    if (++idle_turns_ > how.most_idle_turns)
+      raise(fault_kind::livelock, "in " + std::to_string(how.most_idle_turns) +
+                                      " turns of threads nothing was written, and no copy or product ended" +
+                                      who_waits());
     if (now_ns / ns_per_pick % picks_between_looks == 0) wake_due();
     if (when == completion::random && !pending_.empty() && random(8) == 0) carry_out_one(false);
     if (auto* const t = take_ready(); t != nullptr) return t;
@@ -279,6 +292,7 @@ void launch_state::carry_out(std::size_t index) {
   pending_.erase(at);
   set_arriving(o, false);
   progress();
+  wrote();
   o.carry_out();
 }
 
@@ -304,8 +318,7 @@ agent_clock launch_state::clock_of_operation(cta& home, char const* what, site a
 
 bool launch_state::polled(void const* address, std::uint64_t value, bool of_host) {
   auto& t = *thread_now;
-  for (unsigned i = 0; i < t.polled_count; ++i) {
-    auto& p = t.polled[i];
+  for (auto& p : t.polled) {
     if (p.address != address) continue;
     if (p.value != value) {
       p.value = value;
@@ -318,19 +331,15 @@ bool launch_state::polled(void const* address, std::uint64_t value, bool of_host
     block();
     return true;
   }
-  if (t.polled_count == t.polled.size()) {
-    std::rotate(t.polled.begin(), t.polled.begin() + 1, t.polled.end());
-    --t.polled_count;
-  }
-  t.polled[t.polled_count++] = {address, value, of_host};
+  t.polled.push_back({address, value, of_host});
   return false;
 }
 
 void launch_state::changed(void const* address) {
   progress();
   std::erase_if(pollers_, [&](thread* t) {
-    bool const looks = std::any_of(t->polled.begin(), t->polled.begin() + t->polled_count,
-                                   [&](polled_word const& p) { return p.address == address; });
+    bool const looks =
+        std::any_of(t->polled.begin(), t->polled.end(), [&](polled_word const& p) { return p.address == address; });
     if (looks) ready(*t);
     return looks;
   });
@@ -355,8 +364,7 @@ void launch_state::wake_due() {
 bool launch_state::pass_time() {
   if (pollers_.empty() && sleepers_.empty()) return false;
   auto const asks_host = [](thread* t) {
-    return std::any_of(t->polled.begin(), t->polled.begin() + t->polled_count,
-                       [](polled_word const& p) { return p.of_host; });
+    return std::any_of(t->polled.begin(), t->polled.end(), [](polled_word const& p) { return p.of_host; });
   };
   auto const first_of = [](std::vector<thread*> const& list) {
     auto least = ~std::uint64_t(0);
@@ -369,6 +377,7 @@ bool launch_state::pass_time() {
   if (how.idle && !pauses && std::any_of(pollers_.begin(), pollers_.end(), asks_host)) {
     now_ns += static_cast<std::uint64_t>(how.idle().count());
     progress();
+    wrote();
     for (auto* const t : pollers_)
       if (asks_host(t)) t->wake_at = now_ns;
     wake_due();

@@ -27,6 +27,7 @@ inline void on_access(void const* start, std::size_t bytes, bool write, bool ali
   auto* const self = armed_thread;
   if (self == nullptr) return; // the host's own code, or the emulator's
   inside_emulator const inside;
+  launch_now->count_access();
   auto const* const address = static_cast<std::byte const*>(start);
   auto const position = position_of(return_address);
   if (!the_arena.contains(address)) return check_elsewhere(*self, address, bytes, write, position);

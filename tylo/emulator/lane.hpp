@@ -13,6 +13,8 @@ namespace tylo::emulator {
 // tylo/lane/thread.hpp
 unsigned thread_rank();
 unsigned rank_from(unsigned first, unsigned count, site);
+/// CTAs have so many threads, and clusters, where that is not 0, so many CTAs.
+void expect_shape(unsigned threads, unsigned cluster, site);
 unsigned cta_rank();
 unsigned cta_count();
 void sync_warp(site);

@@ -79,6 +79,8 @@ struct options {
   bool batched = false;
   /// Nothing but polls for so long, in the kernel's own time (`clock_ns`): a livelock.
   std::chrono::nanoseconds patience = std::chrono::seconds(30);
+  /// So many turns of threads in which nothing is written and no copy or product ends: a livelock too.
+  std::uint64_t most_idle_turns = 50'000'000;
   /// Called where a thread begins a piece of work (`begin_work`): what it may touch until it ends it. Null: anything.
   std::function<std::shared_ptr<announced_accesses const>(void const* what)> announced{};
   /// Called where only words of the host can let the kernel go on. Returns how much time has passed. Without it time
@@ -94,8 +96,9 @@ struct options {
 };
 
 namespace detail {
+inline constexpr std::size_t most_argument_bytes = 4096;
 statistics launch(grid const&, options const&, void (*entry)(void* own), void const* arguments, std::size_t bytes);
-}
+} // namespace detail
 
 /// Runs `body` as every thread of the grid and returns when all have ended. As on a GPU, each thread has its own copy
 /// of what the body holds, and may not follow pointers to memory of the host: a body captures by value. Throws `fault`;
@@ -104,6 +107,7 @@ statistics launch(grid const&, options const&, void (*entry)(void* own), void co
 /// their own.
 template <class Body> statistics launch(grid const& g, options const& o, Body const& body) {
   static_assert(std::is_trivially_copyable_v<Body>, "what a kernel is given is copied byte by byte");
+  static_assert(sizeof(Body) <= detail::most_argument_bytes, "a kernel is given at most 4,096 bytes");
   return detail::launch(g, o, [](void* own) { (*static_cast<Body*>(own))(); }, &body, sizeof body);
 }
 

@@ -150,18 +150,20 @@ std::vector<code_frame> frames_at([[maybe_unused]] code_position position) {
 std::string describe(code_position position) { return describe(std::vector{position}); }
 
 std::string describe(std::vector<code_position> const& positions) {
-  std::string telling, all;
+  std::string text, addresses;
   std::size_t count = 0;
+  bool has_symbols = false;
   auto const add = [](std::string& to, std::string const& frame) { to += (to.empty() ? "" : " < ") + frame; };
   for (std::size_t i = 0; i < positions.size() && count < most_frames; ++i) {
     auto frames = frames_at(positions[i]);
     if (frames.empty()) frames.emplace_back();
     for (auto const& f : frames) {
-      if (i < most_frames) add(all, text_of(f, positions[i]));
-      if (is_telling(f) && count++ < most_frames) add(telling, text_of(f, positions[i]));
+      has_symbols = has_symbols || !f.file.empty();
+      if (i < most_frames) add(addresses, text_of(f, positions[i]));
+      if (is_telling(f) && count++ < most_frames) add(text, text_of(f, positions[i]));
     }
   }
-  return telling.empty() ? all : telling;
+  return has_symbols ? text : addresses;
 }
 
 std::vector<code_position> call_chain() {

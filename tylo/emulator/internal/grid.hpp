@@ -76,9 +76,8 @@ struct thread {
   agent_clock clock;
   void* argument = nullptr; ///< of the collective that it is in
 
-  /// Words that it polls, the last few; and how often in a row nothing came of it.
-  std::array<polled_word, 4> polled{};
-  unsigned polled_count = 0;
+  /// Words that it has polled since it last did anything else; and how often in a row nothing came of it.
+  std::vector<polled_word> polled;
   unsigned fruitless = 0;
   std::uint64_t wake_at = 0; ///< when sleeping or polling
 
@@ -102,6 +101,7 @@ struct warp {
   void (*carry_out)(warp&) = nullptr;
   std::array<thread*, warp_lanes> lanes{};
   bool stalled = false;
+  std::vector<unsigned> register_counts; ///< that its setmaxnreg have asked for
 };
 
 /// Threads that meet: a named barrier of a CTA, or that of a cluster.
@@ -110,8 +110,15 @@ struct meeting {
   unsigned expected = 0;
   std::vector<thread*> waiters;
   gathering released;
-  std::vector<std::uint32_t> lanes; ///< of each warp, that have arrived
+  /// What the lanes of a warp do that have arrived: all of them the same.
+  struct warp_arrival {
+    std::uint32_t lanes = 0;
+    char const* what = nullptr;
+    site at{"", 0};
+  };
+  std::vector<warp_arrival> warps;
   site at{"", 0};
+  bool met = false; ///< at least once
 };
 
 /// Bytes that something has announced to an mbarrier or brought.
@@ -248,6 +255,12 @@ public:
   void sleep(std::uint64_t ns);
   /// Something happened that is no poll.
   void progress() { last_progress_ns_ = now_ns; }
+  /// Memory was written, or something has ended.
+  void wrote() { idle_turns_ = 0; }
+  /// The calling thread accesses memory: once in a while others get their turn, whatever it does.
+  void count_access() {
+    if (++accesses_since_yield_ > most_accesses) yield();
+  }
 
   /// Notes a wait, arrival, fence, barrier or commit that the kernel has come to.
   void used(char const* kind, char const* what, site at) {
@@ -295,6 +308,9 @@ private:
   std::vector<engine_work> work_; ///< of each engine of each CTA
   unsigned live_ = 0;
   std::uint64_t last_progress_ns_ = 0;
+  std::uint64_t idle_turns_ = 0;
+  static constexpr std::uint64_t most_accesses = 1'000'000;
+  std::uint64_t accesses_since_yield_ = 0;
   std::uint64_t random_ = 0;
   std::uint64_t picks_until_redraw_ = 0;
   int deleted_line_ = 0;

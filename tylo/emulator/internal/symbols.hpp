@@ -32,7 +32,8 @@ struct code_frame {
 std::vector<code_frame> frames_at(code_position);
 
 /// Those calls in a line: "linear/lane/handler.hpp:57 (mk::handler<mk::linear>::compute) <
-/// runtime/device/consumer.hpp:99 (mk::device::run_consumers<...>)". Parts of the emulator itself are left out.
+/// runtime/device/consumer.hpp:99 (mk::device::run_consumers<...>)". Parts of the emulator itself are left out. Empty
+/// where there are no others, as at the end of a thread.
 std::string describe(code_position);
 /// The same of calls within calls, innermost first.
 std::string describe(std::vector<code_position> const&);
