@@ -180,16 +180,27 @@ private:
     return 0;
   }
 
+  /// Whether values are infinite that the node weighs. A weight that is as good as 0 may be 0: such a value then gives
+  /// NaN in place of infinity.
+  static bool weighs_infinities(std::string_view name, std::vector<tensor_view> const& o) {
+    if (name != attention::name && name != merge::name) return false;
+    std::size_t const slot = name == merge::name ? std::size_t(merge::o) : std::size_t(attention::v_cache);
+    auto const values = numbers_of(o[slot]);
+    return std::any_of(values.begin(), values.end(), [](double v) { return std::isinf(v); });
+  }
+
   static void compare(graph::node_info const& node, std::vector<tensor_view> const& operands, tensor_view const& gpu,
                       tensor_view const& host, node_statistics::entry& entry) {
     auto const a = numbers_of(gpu), b = numbers_of(host);
     auto const extra = slack(node.op->name, operands);
+    bool const may_be_nan = weighs_infinities(node.op->name, operands);
     for (std::size_t i = 0; i < a.size(); ++i) {
       if (!std::isfinite(a[i]) || !std::isfinite(b[i])) {
         bool const same = (std::isnan(a[i]) && std::isnan(b[i])) || a[i] == b[i] ||
+                          (may_be_nan && !std::isfinite(a[i]) && !std::isfinite(b[i])) ||
                           (std::isinf(a[i]) != std::isinf(b[i]) && std::abs(a[i]) + std::abs(b[i]) > 6e4);
         ASSERT_TRUE(same) << node.name << " (" << node.op->name << "), element " << i << ": " << a[i]
-                          << " on the device, " << b[i] << " on the host";
+                          << " on the device, " << b[i] << " on the host; they may be off by " << extra;
         continue;
       }
       auto const bound =
