@@ -1,4 +1,5 @@
 #include <megakernels/runtime/emulated/internal/task_watch.hpp>
+#include <megakernels/runtime/internal/copy.hpp>
 
 #include <algorithm>
 #include <array>
@@ -37,16 +38,10 @@ struct touched {
 };
 
 /// False where it touches none that the operand could have.
-bool elements_of_access(tensor_view const& t, void const* address, std::size_t bytes, touched& elements) {
-  if (!t.present() || t.data == nullptr) return false;
-  std::int64_t last = 0;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(t.rank); ++i) {
-    if (t.extents[i] == 0) return false;
-    last += (t.extents[i] - 1) * t.strides[i];
-  }
-  auto const size = static_cast<std::uint64_t>(bytes_of(t.type));
-  auto const from = bytes_between(t.data, address);
-  if (from >= (static_cast<std::uint64_t>(last) + 1) * size) return false;
+bool elements_of_access(operand_place const& o, void const* address, std::size_t bytes, touched& elements) {
+  auto const from = bytes_between(o.view.data, address);
+  if (from >= o.bytes) return false;
+  auto const size = static_cast<std::uint64_t>(bytes_of(o.view.type));
   elements = {static_cast<std::int64_t>(from / size), static_cast<std::int64_t>((from + bytes + size - 1) / size)};
   return true;
 }
@@ -71,6 +66,7 @@ tensor_desc described(tensor_view const& t) {
 } // namespace
 
 operand_place::operand_place(tensor_view const& of) : view(of) {
+  if (of.present() && of.data != nullptr) bytes = detail::span_bytes_of(of);
   for (std::size_t i = 0; i < static_cast<std::size_t>(std::max(of.rank, 0)); ++i)
     if (of.extents[i] > 1 && of.strides[i] > 0) axes.push_back(i);
   std::sort(axes.begin(), axes.end(), [&](auto a, auto b) { return of.strides[a] > of.strides[b]; });
@@ -92,7 +88,7 @@ bool task_accesses::include(void const* address, std::size_t bytes, bool write) 
   for (auto const& r : regions_) {
     auto const& o = operands_[static_cast<std::size_t>(r.operand)];
     touched elements{};
-    if (r.write != write || !elements_of_access(o.view, address, bytes, elements)) continue;
+    if (r.write != write || !elements_of_access(o, address, bytes, elements)) continue;
     coordinates at{};
     auto next = elements.first;
     while (next < elements.end && find_element(o, next, at)) {
@@ -110,7 +106,7 @@ std::string task_accesses::why_not(void const* address, std::size_t bytes, bool 
   for (std::size_t o = 0; o < operands_.size(); ++o) {
     auto const& t = operands_[o].view;
     touched elements{};
-    if (!elements_of_access(t, address, bytes, elements)) continue;
+    if (!elements_of_access(operands_[o], address, bytes, elements)) continue;
     coordinates at{};
     bool const exists = find_element(operands_[o], elements.first, at);
     auto text = "in operand '" + std::string(operation_.slots[o].name) + "', ";

@@ -16,6 +16,7 @@ namespace mk::emulated {
 /// Where an operand of a task lies.
 struct operand_place {
   tensor_view view;
+  std::uint64_t bytes = 0;       ///< from the first to one past the last element; 0 where it has none
   std::vector<std::size_t> axes; ///< that move the address, from the largest stride to the smallest
 
   explicit operand_place(tensor_view const&);
