@@ -30,6 +30,7 @@ public:
   void zero(std::byte* to, std::uint64_t bytes) override { tylo::emulator::set_to_zero(to, bytes); }
   void hold_constant(std::byte const* at, std::uint64_t bytes) override { tylo::emulator::mark_constant(at, bytes); }
   void discard(std::byte* at, std::uint64_t bytes) override { tylo::emulator::mark_unwritten(at, bytes); }
+  [[nodiscard]] bool makes_reports() const override { return true; }
   void name(std::byte const* at, std::uint64_t bytes, std::string_view what) override {
     tylo::emulator::name_part(at, bytes, what);
   }

@@ -59,7 +59,7 @@ staged_job::staged_job(std::unique_ptr<detail::job> submitted, resident_image co
       copies.to_device(addresses_[b], view.data, bytes);
     }
   }
-  name_tensors(copies);
+  if (copies.makes_reports()) name_tensors(copies);
   for (auto const& feed : job_->feeds)
     histories_.push_back(feed.history.present() ? stand_in_for(copies, feed.history) : nullptr);
 }

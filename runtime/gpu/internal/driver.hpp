@@ -40,7 +40,8 @@ public:
   virtual void hold_constant(std::byte const*, std::uint64_t) {}
   /// What is there is not needed any more.
   virtual void discard(std::byte*, std::uint64_t) {}
-  /// What reports about memory call it.
+  /// Whether there are reports about memory, which call it by names.
+  [[nodiscard]] virtual bool makes_reports() const { return false; }
   virtual void name(std::byte const*, std::uint64_t, std::string_view) {}
 
   /// Whether a kernel can use the address as it is.
